@@ -1,0 +1,13 @@
+# lockstep_test(NAME SOURCES file... [LABELS label...] [TIMEOUT seconds] [LIBRARIES target...])
+# A GoogleTest program that sees the library's internals; each of its cases is a ctest test.
+include(GoogleTest)
+function(lockstep_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LABELS;LIBRARIES" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE lockstep_internal GTest::gtest GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
+  lockstep_warnings(${name})
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
