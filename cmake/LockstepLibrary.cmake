@@ -10,7 +10,7 @@ foreach(floor IN LISTS floors)
 endforeach()
 set_target_properties(lockstep PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
                                           SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
-set_target_properties(lockstep_internal PROPERTIES LINKER_LANGUAGE CXX)
+set_target_properties(lockstep_internal PROPERTIES LINKER_LANGUAGE CXX EXCLUDE_FROM_ALL ON)
 target_include_directories(lockstep PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                            $<INSTALL_INTERFACE:include>)
 target_include_directories(lockstep_internal PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})

@@ -1,0 +1,175 @@
+// Teaches ThreadSanitizer the locks of an Abseil that was built without it, as a distribution's is: it cannot
+// see that absl::Mutex orders anything, and would call every guarded member a race. Linked into every program
+// of a thread-sanitizer build, these definitions come before the shared library's, tell the sanitizer what
+// the mutex orders, and call the library's own.
+
+#include <dlfcn.h>
+#include <sanitizer/tsan_interface.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "absl/base/options.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+
+// A status is counted by inline code that the sanitizer sees, and freed by library code that it does not.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
+  return "called_from_lib:libabsl_status.so\n";
+}
+
+namespace {
+
+#define LOCKSTEP_STRING(x) #x
+#define LOCKSTEP_EXPANDED_STRING(x) LOCKSTEP_STRING(x)
+
+// The library's definition of the member function whose mangled name ends in `rest`: "5Mutex4LockEv".
+template <typename Function>
+Function* Real(bool is_const, const char* rest) {
+  const std::string inline_namespace = LOCKSTEP_EXPANDED_STRING(ABSL_OPTION_INLINE_NAMESPACE_NAME);
+  const std::string nested = "4absl" + std::to_string(inline_namespace.size()) + inline_namespace;
+  const std::string name = (is_const ? "_ZNK" : "_ZN") + nested + rest;
+  void* const symbol = dlsym(RTLD_NEXT, name.c_str());
+  if (symbol == nullptr) std::abort();
+  return reinterpret_cast<Function*>(symbol);
+}
+
+// Evaluates a condition as what it is: code that runs with the mutex held.
+class HeldCondition {
+ public:
+  HeldCondition(absl::Mutex* mutex, const absl::Condition& condition)
+      : mutex_(mutex), condition_(condition), view_(&HeldCondition::Eval, this) {}
+  const absl::Condition& view() const { return view_; }
+
+ private:
+  static bool Eval(HeldCondition* self) {
+    __tsan_acquire(self->mutex_);
+    const bool met = self->condition_.Eval();
+    __tsan_release(self->mutex_);
+    return met;
+  }
+
+  absl::Mutex* const mutex_;
+  const absl::Condition& condition_;
+  const absl::Condition view_;
+};
+
+}  // namespace
+
+namespace absl {
+ABSL_NAMESPACE_BEGIN
+
+void Mutex::Lock() {
+  static auto* const real = Real<void(Mutex*)>(false, "5Mutex4LockEv");
+  real(this);
+  __tsan_acquire(this);
+}
+
+void Mutex::Unlock() {
+  static auto* const real = Real<void(Mutex*)>(false, "5Mutex6UnlockEv");
+  __tsan_release(this);
+  real(this);
+}
+
+bool Mutex::TryLock() {
+  static auto* const real = Real<bool(Mutex*)>(false, "5Mutex7TryLockEv");
+  const bool locked = real(this);
+  if (locked) __tsan_acquire(this);
+  return locked;
+}
+
+void Mutex::ReaderLock() {
+  static auto* const real = Real<void(Mutex*)>(false, "5Mutex10ReaderLockEv");
+  real(this);
+  __tsan_acquire(this);
+}
+
+void Mutex::ReaderUnlock() {
+  static auto* const real = Real<void(Mutex*)>(false, "5Mutex12ReaderUnlockEv");
+  __tsan_release(this);
+  real(this);
+}
+
+void Mutex::Await(const Condition& condition) {
+  static auto* const real = Real<void(Mutex*, const Condition&)>(false, "5Mutex5AwaitERKNS0_9ConditionE");
+  const HeldCondition held(this, condition);
+  __tsan_release(this);
+  real(this, held.view());
+  __tsan_acquire(this);
+}
+
+bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
+  static auto* const real = Real<bool(Mutex*, const Condition&, Duration)>(
+      false, "5Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE");
+  const HeldCondition held(this, condition);
+  __tsan_release(this);
+  const bool met = real(this, held.view(), timeout);
+  __tsan_acquire(this);
+  return met;
+}
+
+bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
+  static auto* const real = Real<bool(Mutex*, const Condition&, Time)>(
+      false, "5Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE");
+  const HeldCondition held(this, condition);
+  __tsan_release(this);
+  const bool met = real(this, held.view(), deadline);
+  __tsan_acquire(this);
+  return met;
+}
+
+void Mutex::LockWhen(const Condition& condition) {
+  static auto* const real = Real<void(Mutex*, const Condition&)>(false, "5Mutex8LockWhenERKNS0_9ConditionE");
+  const HeldCondition held(this, condition);
+  real(this, held.view());
+  __tsan_acquire(this);
+}
+
+void CondVar::Wait(Mutex* mutex) {
+  static auto* const real = Real<void(CondVar*, Mutex*)>(false, "7CondVar4WaitEPNS0_5MutexE");
+  __tsan_release(mutex);
+  real(this, mutex);
+  __tsan_acquire(mutex);
+}
+
+bool CondVar::WaitWithTimeout(Mutex* mutex, Duration timeout) {
+  static auto* const real =
+      Real<bool(CondVar*, Mutex*, Duration)>(false, "7CondVar15WaitWithTimeoutEPNS0_5MutexENS0_8DurationE");
+  __tsan_release(mutex);
+  const bool timed_out = real(this, mutex, timeout);
+  __tsan_acquire(mutex);
+  return timed_out;
+}
+
+bool CondVar::WaitWithDeadline(Mutex* mutex, Time deadline) {
+  static auto* const real =
+      Real<bool(CondVar*, Mutex*, Time)>(false, "7CondVar16WaitWithDeadlineEPNS0_5MutexENS0_4TimeE");
+  __tsan_release(mutex);
+  const bool timed_out = real(this, mutex, deadline);
+  __tsan_acquire(mutex);
+  return timed_out;
+}
+
+void Notification::Notify() {
+  static auto* const real = Real<void(Notification*)>(false, "12Notification6NotifyEv");
+  __tsan_release(this);
+  real(this);
+}
+
+void Notification::WaitForNotification() const {
+  static auto* const real = Real<void(const Notification*)>(true, "12Notification19WaitForNotificationEv");
+  real(this);
+  __tsan_acquire(const_cast<Notification*>(this));
+}
+
+bool Notification::WaitForNotificationWithTimeout(Duration timeout) const {
+  static auto* const real = Real<bool(const Notification*, Duration)>(
+      true, "12Notification30WaitForNotificationWithTimeoutENS0_8DurationE");
+  const bool notified = real(this, timeout);
+  if (notified) __tsan_acquire(const_cast<Notification*>(this));
+  return notified;
+}
+
+ABSL_NAMESPACE_END
+}  // namespace absl
