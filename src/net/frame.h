@@ -9,6 +9,8 @@
 
 namespace lockstep::net {
 
+// Pure functions, thread-safe.
+//
 // The header of every frame on an authenticated connection, data and control alike. 64 bytes, little-endian:
 //
 //   offset  0 u32 magic            kFrameMagic
@@ -54,11 +56,14 @@ struct FrameHeader {
 using FrameHeaderBytes = std::array<std::byte, kFrameHeaderBytes>;
 
 FrameHeaderBytes EncodeFrameHeader(const FrameHeader& header);
-// DataLoss on a wrong CRC, InvalidArgument on a wrong magic, version, kind or length. Never reads past the 64
-// bytes.
+// DataLoss on a wrong CRC, InvalidArgument on a wrong magic, version, kind or length (a payload beyond
+// kMaxFramePayload, or of a data frame beyond its message), or on reserved bits. What decodes encodes to the
+// same bytes.
 absl::StatusOr<FrameHeader> DecodeFrameHeader(const FrameHeaderBytes& bytes);
 
 // CRC-32C (Castagnoli), in hardware where there is one; `crc` continues an earlier one.
 uint32_t Crc32c(absl::Span<const std::byte> bytes, uint32_t crc = 0);
+// The same by table, on any processor: what Crc32c falls back to, and what it is tested against.
+uint32_t Crc32cPortable(absl::Span<const std::byte> bytes, uint32_t crc = 0);
 
 }  // namespace lockstep::net
