@@ -1,10 +1,10 @@
-# A thread-sanitizer build links every program with what the sanitizer has to know about Abseil's locks.
+# A thread-sanitizer build links every program with what the sanitizer has to know about Abseil.
 if(LOCKSTEP_SANITIZE MATCHES "thread")
   add_library(lockstep_tsan_abseil OBJECT ${PROJECT_SOURCE_DIR}/tests/sanitizers/tsan_abseil.cc)
-  target_link_libraries(lockstep_tsan_abseil PRIVATE absl::synchronization absl::time)
+  target_link_libraries(lockstep_tsan_abseil PRIVATE absl::status absl::synchronization absl::time)
   # Visible, so that Abseil's own calls meet these definitions too.
   set_target_properties(lockstep_tsan_abseil PROPERTIES CXX_VISIBILITY_PRESET default)
   set(is_program $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
   link_libraries($<${is_program}:$<TARGET_OBJECTS:lockstep_tsan_abseil>>
-                 $<${is_program}:absl::synchronization> $<${is_program}:absl::time>)
+                 $<${is_program}:absl::status> $<${is_program}:absl::synchronization> $<${is_program}:absl::time>)
 endif()

@@ -6,18 +6,16 @@
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 #include "absl/base/options.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-
-// A status is counted by inline code that the sanitizer sees, and freed by library code that it does not.
-extern "C" __attribute__((visibility("default"))) const char* __tsan_default_suppressions() {
-  return "called_from_lib:libabsl_status.so\n";
-}
 
 namespace {
 
@@ -35,18 +33,20 @@ Function* Real(bool is_const, const char* rest) {
   return reinterpret_cast<Function*>(symbol);
 }
 
-// Evaluates a condition as what it is: code that runs with the mutex held.
+// Evaluates a condition as what it is: code that runs with the mutex held, by whichever thread lets go of it.
 class HeldCondition {
  public:
   HeldCondition(absl::Mutex* mutex, const absl::Condition& condition)
-      : mutex_(mutex), condition_(condition), view_(&HeldCondition::Eval, this) {}
+      : mutex_(mutex), condition_(condition), view_(&HeldCondition::Eval, static_cast<void*>(this)) {}
   const absl::Condition& view() const { return view_; }
 
  private:
-  static bool Eval(HeldCondition* self) {
-    __tsan_acquire(self->mutex_);
-    const bool met = self->condition_.Eval();
-    __tsan_release(self->mutex_);
+  // Not looked at, because it reads its own members before it can say what orders them.
+  __attribute__((no_sanitize("thread"))) static bool Eval(void* self) {
+    auto* const held = static_cast<HeldCondition*>(self);
+    __tsan_acquire(held->mutex_);
+    const bool met = held->condition_.Eval();
+    __tsan_release(held->mutex_);
     return met;
   }
 
@@ -54,6 +54,12 @@ class HeldCondition {
   const absl::Condition& condition_;
   const absl::Condition view_;
 };
+
+// One lock for all counts of the same status.
+std::mutex& LockOf(uintptr_t status) {
+  static std::mutex locks[64];
+  return locks[status / 64 % 64];
+}
 
 }  // namespace
 
@@ -93,7 +99,7 @@ void Mutex::ReaderUnlock() {
 
 void Mutex::Await(const Condition& condition) {
   static auto* const real = Real<void(Mutex*, const Condition&)>(false, "5Mutex5AwaitERKNS0_9ConditionE");
-  const HeldCondition held(this, condition);
+  HeldCondition held(this, condition);
   __tsan_release(this);
   real(this, held.view());
   __tsan_acquire(this);
@@ -102,7 +108,7 @@ void Mutex::Await(const Condition& condition) {
 bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
   static auto* const real = Real<bool(Mutex*, const Condition&, Duration)>(
       false, "5Mutex16AwaitWithTimeoutERKNS0_9ConditionENS0_8DurationE");
-  const HeldCondition held(this, condition);
+  HeldCondition held(this, condition);
   __tsan_release(this);
   const bool met = real(this, held.view(), timeout);
   __tsan_acquire(this);
@@ -112,7 +118,7 @@ bool Mutex::AwaitWithTimeout(const Condition& condition, Duration timeout) {
 bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
   static auto* const real = Real<bool(Mutex*, const Condition&, Time)>(
       false, "5Mutex17AwaitWithDeadlineERKNS0_9ConditionENS0_4TimeE");
-  const HeldCondition held(this, condition);
+  HeldCondition held(this, condition);
   __tsan_release(this);
   const bool met = real(this, held.view(), deadline);
   __tsan_acquire(this);
@@ -121,7 +127,8 @@ bool Mutex::AwaitWithDeadline(const Condition& condition, Time deadline) {
 
 void Mutex::LockWhen(const Condition& condition) {
   static auto* const real = Real<void(Mutex*, const Condition&)>(false, "5Mutex8LockWhenERKNS0_9ConditionE");
-  const HeldCondition held(this, condition);
+  HeldCondition held(this, condition);
+  __tsan_release(this);
   real(this, held.view());
   __tsan_acquire(this);
 }
@@ -169,6 +176,13 @@ bool Notification::WaitForNotificationWithTimeout(Duration timeout) const {
   const bool notified = real(this, timeout);
   if (notified) __tsan_acquire(const_cast<Notification*>(this));
   return notified;
+}
+
+// A status is shared by inline code that the sanitizer sees, and freed by the library's that it does not.
+void Status::UnrefNonInlined(uintptr_t rep) {
+  static auto* const real = Real<void(uintptr_t)>(false, "6Status15UnrefNonInlinedEm");
+  const std::lock_guard<std::mutex> lock(LockOf(rep));
+  real(rep);
 }
 
 ABSL_NAMESPACE_END
