@@ -2,7 +2,8 @@
 # A fuzz target: sources that define LLVMFuzzerTestOneInput and see the library's internals. In a build with
 # LOCKSTEP_BUILD_FUZZERS it is a libFuzzer program (bin/NAME --help=1). In every other build the same sources are
 # a test, NAME.replay, that goes through the corpus and RUNS damaged and random inputs (default 20000), always
-# the same ones.
+# the same ones. The target fuzzers builds all of them.
+add_custom_target(fuzzers)
 function(lockstep_fuzzer name)
   cmake_parse_arguments(arg "" "CORPUS;RUNS" "SOURCES" ${ARGN})
   if(NOT arg_RUNS)
@@ -11,6 +12,7 @@ function(lockstep_fuzzer name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE lockstep_internal)
   lockstep_warnings(${name})
+  add_dependencies(fuzzers ${name})
   if(LOCKSTEP_BUILD_FUZZERS)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     return()
