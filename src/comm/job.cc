@@ -25,10 +25,6 @@ constexpr char kIncarnationKey[] = "lockstep/incarnation";
 constexpr char kTableKey[] = "lockstep/table";
 std::string RankKey(int rank) { return absl::StrCat("lockstep/rank/", rank); }
 
-// A waiting thread polls this long before it sleeps: about two wake-ups of a sleeping thread, so that polling
-// never costs more than twice what sleeping at once would have.
-constexpr std::chrono::microseconds kSpin{50};
-
 std::string HostName() {
   char name[256] = "unknown";
   gethostname(name, sizeof name - 1);
@@ -218,7 +214,7 @@ absl::StatusOr<std::shared_ptr<Engine>> Job::MakeEngine(const std::string& name,
   options.members = std::move(members);
   options.timeout = settings.timeout;
   options.yield = ranks_on_host > static_cast<int>(std::thread::hardware_concurrency());
-  options.spin = settings.spin.count() >= 0 ? settings.spin : kSpin;
+  options.spin = settings.spin;
   options.suspend_deadlines = settings.suspend_deadlines;
   return Engine::Create(options, control, progress,
                         [&](std::function<void()> wake) -> absl::StatusOr<std::unique_ptr<backend::Backend>> {

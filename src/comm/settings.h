@@ -23,7 +23,7 @@ struct Settings {
   std::string name;
   std::string interface_filter;
   std::string tcp_congestion;
-  std::chrono::nanoseconds spin{-1};  // negative: by the number of ranks and cores
+  std::chrono::nanoseconds spin{0};  // how long a waiting thread polls before it sleeps
   bool suspend_deadlines = false;
 
   // What must be the same on every rank, "name=value;...", compared in the handshake.

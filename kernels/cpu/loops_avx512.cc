@@ -1,0 +1,3 @@
+#define LOCKSTEP_LOOPS kAvx512Loops
+#define LOCKSTEP_LOOPS_NAME "avx512"
+#include "kernels/cpu/loops.inc"
