@@ -12,7 +12,8 @@ absl::Status Train() {
   std::vector<float> gradient(3, 2.0f);
   LOCKSTEP_RETURN_IF_ERROR(comm->AllReduce(gradient, lockstep::ReduceOp::kAvg).Wait());
   std::printf("lockstep %s: rank %d of %d, %s has %d bytes, gradient %g\n", lockstep::Version(), comm->rank(),
-              comm->world_size(), lockstep::Name(dtype), static_cast<int>(lockstep::SizeOf(dtype)), gradient[0]);
+              comm->world_size(), lockstep::Name(dtype), static_cast<int>(lockstep::SizeOf(dtype)),
+              gradient[0]);
   return absl::OkStatus();
 }
 
