@@ -34,29 +34,35 @@ class Store {
                                std::chrono::nanoseconds timeout) = 0;
 };
 
-// Serves a store on rank 0. Runs on `switchboard`'s control thread; memory is bounded (64 MiB of keys and
-// values).
+// Serves a store on rank 0. Runs on `switchboard`'s control thread, which must outlive it; memory is bounded:
+// 64 MiB of keys and values (beyond: ResourceExhausted), and a few MiB for each connected rank. Clients are
+// proven by the handshake, as everywhere. Destruction closes every connection: clients get Unavailable.
 class StoreServer {
  public:
   struct Options {
-    std::string host;   // address to bind; loopback without a secret
-    uint16_t port = 0;  // 0: the system picks
-    int socket = -1;    // an already bound TCP socket, taken over; overrides host and port
-    std::string secret;
+    uint16_t port = 0;           // 0: the system picks
+    int socket = -1;             // a bound TCP socket, listening or not, taken over; overrides the port
+    std::string secret;          // empty: listens on loopback only
+    bool loopback_only = false;  // also with a secret
     net::Hello identity;
   };
-  // A port in use gives AlreadyExists-like Unavailable naming the address and what to do.
+  // Listens on every interface, IPv4 and IPv6. Unavailable for a port in use, naming the address and what to
+  // do; InvalidArgument for an unusable socket, or one that is open to strangers without a secret.
   static absl::StatusOr<std::unique_ptr<StoreServer>> Start(net::Switchboard& switchboard, Options options);
   virtual ~StoreServer() = default;
   virtual uint16_t port() const = 0;
 };
 
-// Connects to a store, retrying until it is up, within `timeout`. `host` may be a name: every address it
-// resolves to is tried side by side; one that resolves to 127.0.x.x on its own host does no harm.
+// Where a store is. `host` may be a name: every address it resolves to is tried side by side; one that
+// resolves to 127.0.x.x on its own host does no harm.
 struct StoreAddress {
   std::string host;
   uint16_t port = 0;
 };
+
+// Connects to a store with `switchboard`'s secret and identity, retrying until it is up, within `timeout`
+// (DeadlineExceeded). PermissionDenied and FailedPrecondition as Switchboard::Dial says. The switchboard must
+// outlive the result, whose calls must not be made on the control thread.
 absl::StatusOr<std::unique_ptr<Store>> ConnectStore(net::Switchboard& switchboard,
                                                     const StoreAddress& address,
                                                     std::chrono::nanoseconds timeout);

@@ -98,8 +98,8 @@ absl::StatusOr<std::vector<std::string>> ChooseHosts(std::vector<Interface> inte
   std::vector<std::string> hosts;
   for (const Interface& interface : interfaces) hosts.push_back(interface.host);
   if (hosts.empty())
-    return absl::UnavailableError(absl::StrCat("no network interface is left (LOCKSTEP_SOCKET_IFNAME=",
-                                               filter, "; this host has ", absl::StrJoin(names, ", "), ")"));
+    return absl::UnavailableError(absl::StrCat("no network interface is left (LOCKSTEP_SOCKET_IFNAME=\"",
+                                               filter, "\"; this host has ", absl::StrJoin(names, ", "), ")"));
   return hosts;
 }
 
