@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/kernel_table.h"
+#include "lockstep/status.h"
 #include "lockstep/stream.h"
 #include "src/collectives/descriptor.h"
 #include "src/transport/transport.h"
