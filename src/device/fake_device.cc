@@ -1,65 +1,74 @@
 #include "src/device/fake_device.h"
 
-#include <memory>
-#include <thread>
+#include <algorithm>
 #include <utility>
 
 namespace lockstep::device {
-namespace {
 
-// Polls until an item of a MakeStream() stream runs: more than one, so that nobody gets away with not
-// waiting.
-constexpr int kLate = 3;
-
-}  // namespace
-
-void FakeStream::Enqueue(std::function<void()> work) {
+void FakeDeviceStream::Push(std::function<void()> work, Event after) {
   absl::MutexLock lock(&mu_);
-  items_.push_back({std::move(work), {}, late_});
+  // Not uniform_int_distribution: its numbers differ between standard libraries.
+  const uint64_t range = static_cast<uint64_t>(options_.max_polls - options_.min_polls) + 1;
+  const int polls = options_.held ? 0 : options_.min_polls + static_cast<int>(random_() % range);
+  items_.push_back({std::move(work), std::move(after), polls});
   ++enqueued_;
 }
 
-void FakeStream::WaitFor(const Event& event) {
-  absl::MutexLock lock(&mu_);
-  items_.push_back({{}, event, late_});
-  ++enqueued_;
-}
+void FakeDeviceStream::Enqueue(std::function<void()> work) { Push(std::move(work), {}); }
 
-uint64_t FakeStream::Newest() {
+void FakeDeviceStream::WaitFor(const Event& event) { Push({}, event); }
+
+uint64_t FakeDeviceStream::Newest() const {
   absl::MutexLock lock(&mu_);
   return enqueued_;
 }
 
-bool FakeStream::Done(uint64_t ticket) {
+void FakeDeviceStream::Release(int64_t items) {
   absl::MutexLock lock(&mu_);
-  if (done_ >= ticket) return true;
-  if (running_) return false;
+  permits_ = std::min(permits_ + std::min(items, kUnlimited), kUnlimited);
+  changed_.SignalAll();
+  Event blocker;
+  while (RunFront(&blocker)) {
+  }
+}
+
+void FakeDeviceStream::ReleaseAll() { Release(kUnlimited); }
+
+bool FakeDeviceStream::Advance(uint64_t ticket, Event* blocker) {
+  absl::MutexLock lock(&mu_);
+  if (!running_ && !items_.empty() && items_.front().polls_left > 0) {
+    --items_.front().polls_left;
+  } else {
+    RunFront(blocker);
+  }
+  return Passed(ticket);
+}
+
+void FakeDeviceStream::AwaitChange(uint64_t ticket) {
+  absl::MutexLock lock(&mu_);
+  while (!Passed(ticket) && (running_ || permits_ == 0)) changed_.Wait(&mu_);
+}
+
+bool FakeDeviceStream::RunFront(Event* blocker) {
+  if (running_ || items_.empty() || permits_ == 0) return false;
   Item& front = items_.front();
-  if (front.polls_left-- > 0) return false;
-  running_ = true;
-  std::function<void()> work = std::move(front.work);
-  const Event after = front.after;
-  mu_.Unlock();
-  const bool ran = after.Done();
-  if (ran && work) work();
-  mu_.Lock();
-  running_ = false;
-  if (!ran) {
-    items_.front().work = std::move(work);
+  if (front.polls_left > 0) return false;
+  if (!HasPassed(front.after)) {
+    *blocker = front.after;
     return false;
   }
+  Item item = std::move(front);
   items_.pop_front();
-  ++done_;
-  return done_ >= ticket;
-}
-
-void FakeStream::WaitSync(uint64_t ticket) {
-  while (!Done(ticket)) std::this_thread::yield();
-}
-
-Stream MakeStream(Device device) {
-  if (device.kind == DeviceKind::kFake) return Stream(std::make_shared<FakeStream>(device.index, kLate));
-  return Stream();
+  if (options_.held) --permits_;
+  running_ = true;
+  mu_.Unlock();
+  if (item.work) item.work();
+  item = {};
+  mu_.Lock();
+  running_ = false;
+  passed_.store(passed_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  changed_.SignalAll();
+  return true;
 }
 
 }  // namespace lockstep::device

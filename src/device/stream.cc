@@ -27,7 +27,7 @@ void Stream::Enqueue(std::function<void()> work) {
   impl_->Enqueue(std::move(work));
 }
 
-Event Stream::Record() { return impl_ == nullptr ? Event() : impl_->RecordEvent(); }
+Event Stream::Record() { return impl_ == nullptr ? Event() : impl_->Record(); }
 
 void Stream::WaitFor(const Event& event) {
   if (impl_ == nullptr) return event.WaitSync();
