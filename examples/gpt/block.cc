@@ -45,7 +45,6 @@ void Block::Place(nn::Arena& arena, const BlockScratch& scratch) {
   scratch_ = scratch;
   attention_norm_.Place(arena);
   attention_input_ = arena.Take(rows_ * width_);
-  qkv_values_ = arena.Take(rows_ * 3 * width_);
   attention_.Place(arena);
   attention_values_ = arena.Take(rows_ * width_);
   middle_ = arena.Take(rows_ * width_);
@@ -57,8 +56,8 @@ void Block::Place(nn::Arena& arena, const BlockScratch& scratch) {
 
 void Block::Forward(const float* x, float* y) {
   attention_norm_.Forward(x, attention_input_);
-  qkv_.Forward(attention_input_, qkv_values_);
-  attention_.Forward(qkv_values_, attention_values_);
+  qkv_.Forward(attention_input_, scratch_.wide);
+  attention_.Forward(scratch_.wide, attention_values_);
   attention_out_.Forward(attention_values_, scratch_.narrow);
   nn::Residual(x, scratch_.narrow, middle_, rows_ * width_);
 
@@ -76,7 +75,7 @@ void Block::Backward(const float* x, float* dstream) {
   mlp_norm_.Backward(middle_, scratch_.narrow, dstream);
 
   attention_out_.Backward(attention_values_, dstream, scratch_.narrow);
-  attention_.Backward(qkv_values_, scratch_.narrow, scratch_.wide);
+  attention_.Backward(scratch_.narrow, scratch_.wide);
   qkv_.Backward(attention_input_, scratch_.wide, scratch_.narrow);
   attention_norm_.Backward(x, scratch_.narrow, dstream);
 }

@@ -20,7 +20,7 @@ struct GptConfig {
   float init = 1.0f;  // scale of the first weights
 };
 
-// Gradients on their way through a block, which all blocks share.
+// What is soon used up inside a block, in memory that all blocks share.
 struct BlockScratch {
   float* narrow = nullptr;  // rows x width
   float* wide = nullptr;    // rows x 4 width: also queries, keys and values, 3 width
@@ -55,7 +55,6 @@ class Block {
 
   // Activations, in the order in which they come up.
   float* attention_input_ = nullptr;   // rows x width
-  float* qkv_values_ = nullptr;        // rows x 3 width
   float* attention_values_ = nullptr;  // rows x width
   float* middle_ = nullptr;            // rows x width: the stream between attention and MLP
   float* mlp_input_ = nullptr;         // rows x width

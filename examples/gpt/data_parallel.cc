@@ -3,18 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "lockstep/status.h"
 
 namespace lockstep::gpt {
 
-absl::StatusOr<DataParallel> DataParallel::Create() {
-  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> comm, Communicator::Create());
+absl::StatusOr<DataParallel> DataParallel::Create(const CommunicatorOptions& options) {
+  LOCKSTEP_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> comm, Communicator::Create(options));
   return DataParallel(std::move(comm));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,8 +15,8 @@ namespace lockstep::gpt {
 // Every rank must make the same calls in the same order. Not thread-safe.
 class DataParallel {
  public:
-  // Reads the launch environment; alone, the world size is 1.
-  static absl::StatusOr<DataParallel> Create();
+  // Reads the launch environment where `options` leave it to that; alone, the world size is 1.
+  static absl::StatusOr<DataParallel> Create(const CommunicatorOptions& options = {});
 
   int rank() const { return comm_->rank(); }
   int world_size() const { return comm_->world_size(); }

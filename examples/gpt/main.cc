@@ -39,7 +39,8 @@ absl::Status Train(const Options& options) {
   }
   LOCKSTEP_ASSIGN_OR_RETURN(const int threads, Threads(options, ranks));
   omp_set_num_threads(threads);
-  Report report(ranks.rank() == 0, options.csv);
+  const bool first = ranks.rank() == 0;
+  Report report(first, first ? options.csv : "");
   LOCKSTEP_RETURN_IF_ERROR(report.status());
 
   Trainer trainer(options, text, ranks, report);
@@ -51,7 +52,7 @@ absl::Status Train(const Options& options) {
                       text.validation_bytes(), options.batch, options.context));
   LOCKSTEP_RETURN_IF_ERROR(trainer.Run());
 
-  if (options.generate > 0 && ranks.rank() == 0) {
+  if (options.generate > 0 && first) {
     nn::Random random(static_cast<uint64_t>(options.seed));
     const SampleOptions sample = {
         .prompt = options.prompt, .bytes = options.generate, .temperature = options.temperature};

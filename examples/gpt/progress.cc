@@ -16,7 +16,7 @@ std::string Duration(double seconds) {
 
 }  // namespace
 
-Report::Report(bool prints, const std::string& csv) : prints_(prints), path_(prints ? csv : "") {
+Report::Report(bool prints, const std::string& csv) : prints_(prints), path_(csv) {
   if (path_.empty()) return;
   csv_.open(path_);
   csv_ << "step,seconds,tokens,train_loss,validation_loss,learning_rate,gradient_norm,tokens_per_second,"

@@ -20,10 +20,10 @@ struct Progress {
   double communication_share = 0;  // of the time since the last line
 };
 
-// Prints progress on rank 0's standard output, and writes it to a CSV file where one is asked for. Other
-// ranks' reports are silent.
+// Prints progress on standard output, and writes it to a CSV file where one is asked for.
 class Report {
  public:
+  // `prints`: false keeps standard output silent. `csv`: empty for no file.
   Report(bool prints, const std::string& csv);
   // InvalidArgument where the CSV file cannot be written.
   absl::Status status() const;

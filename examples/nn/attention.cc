@@ -8,94 +8,99 @@
 namespace lockstep::nn {
 namespace {
 
-// The four kinds of matrices, one a head: positions x head width inside qkv rows or inside output rows,
-// positions x positions, and their transposes.
-struct Layouts {
-  explicit Layouts(const AttentionSpec& spec)
-      : head(spec.width / spec.heads),
-        qkv{.row = 3 * spec.width, .column = 1, .matrix = head},
-        output{.row = spec.width, .column = 1, .matrix = head},
-        square{.row = spec.context, .column = 1, .matrix = spec.context * spec.context} {}
-
-  int64_t head;
-  Layout qkv, output, square;
-};
+Layout Dense(int64_t rows, int64_t columns) {
+  return {.row = columns, .column = 1, .matrix = rows * columns};
+}
 
 Layout Transposed(const Layout& layout) {
   return {.row = layout.column, .column = layout.row, .matrix = layout.matrix};
 }
 
-// a (context x head) * b (head x context)
-MatMulSpec ToSquare(const AttentionSpec& spec, const Layout& a, const Layout& b) {
-  const Layouts layouts(spec);
+// (context x head) * (context x head)^T = context x context
+MatMulSpec ToSquare(const AttentionSpec& spec) {
+  const int64_t head = spec.width / spec.heads;
   return {.m = spec.context,
           .n = spec.context,
-          .k = layouts.head,
-          .a = a,
-          .b = b,
-          .c = layouts.square,
+          .k = head,
+          .a = Dense(spec.context, head),
+          .b = Transposed(Dense(spec.context, head)),
+          .c = Dense(spec.context, spec.context),
           .batch = spec.heads};
 }
 
-// a (context x context) * b (context x head)
-MatMulSpec FromSquare(const AttentionSpec& spec, const Layout& a, const Layout& b, const Layout& c) {
-  const Layouts layouts(spec);
-  return {
-      .m = spec.context, .n = layouts.head, .k = spec.context, .a = a, .b = b, .c = c, .batch = spec.heads};
+// (context x context) * (context x head) = context x head
+MatMulSpec FromSquare(const AttentionSpec& spec) {
+  const int64_t head = spec.width / spec.heads;
+  return {.m = spec.context,
+          .n = head,
+          .k = spec.context,
+          .a = Dense(spec.context, spec.context),
+          .b = Dense(spec.context, head),
+          .c = Dense(spec.context, head),
+          .batch = spec.heads};
+}
+
+MatMulSpec FromSquareTransposed(const AttentionSpec& spec) {
+  MatMulSpec product = FromSquare(spec);
+  product.a = Transposed(product.a);
+  return product;
 }
 
 }  // namespace
 
 CausalAttention::CausalAttention(const AttentionSpec& spec)
     : spec_(spec),
-      scale_(1.0f / std::sqrt(static_cast<float>(spec.width / spec.heads))),
-      scores_(ToSquare(spec, Layouts(spec).qkv, Transposed(Layouts(spec).qkv))),
-      mix_(FromSquare(spec, Layouts(spec).square, Layouts(spec).qkv, Layouts(spec).output)),
-      value_gradient_(
-          FromSquare(spec, Transposed(Layouts(spec).square), Layouts(spec).output, Layouts(spec).qkv)),
-      probability_gradient_(ToSquare(spec, Layouts(spec).output, Transposed(Layouts(spec).qkv))),
-      query_gradient_(FromSquare(spec, Layouts(spec).square, Layouts(spec).qkv, Layouts(spec).qkv)),
-      key_gradient_(
-          FromSquare(spec, Transposed(Layouts(spec).square), Layouts(spec).qkv, Layouts(spec).qkv)) {}
+      head_width_(spec.width / spec.heads),
+      scale_(1.0f / std::sqrt(static_cast<float>(head_width_))),
+      to_square_(ToSquare(spec)),
+      from_square_(FromSquare(spec)),
+      from_square_transposed_(FromSquareTransposed(spec)) {}
 
 void CausalAttention::Place(Arena& arena) {
-  const int64_t window = spec_.heads * spec_.context * spec_.context;
-  probabilities_ = arena.Take(spec_.windows * window);
-  dprobabilities_ = arena.Take(window);
+  const int64_t narrow = spec_.context * spec_.width;
+  const int64_t square = spec_.heads * spec_.context * spec_.context;
+  qkv_heads_ = arena.Take(spec_.windows * 3 * narrow);
+  probabilities_ = arena.Take(spec_.windows * square);
+  dprobabilities_ = arena.Take(square);
+  dqkv_heads_ = arena.Take(3 * narrow);
+  y_heads_ = arena.Take(narrow);
 }
 
 void CausalAttention::Forward(const float* qkv, float* y) {
-  const int64_t window = spec_.heads * spec_.context * spec_.context;
+  const VectorKernels& kernels = BestVectorKernels();
+  const int64_t narrow = spec_.context * spec_.width;
   for (int64_t w = 0; w < spec_.windows; ++w) {
-    const float* q = qkv + w * spec_.context * 3 * spec_.width;
-    const float* k = q + spec_.width;
-    const float* v = k + spec_.width;
-    float* p = probabilities_ + w * window;
-    scores_.Run(q, k, p);
+    float* q = qkv_heads_ + w * 3 * narrow;
+    const float* k = q + narrow;
+    const float* v = k + narrow;
+    float* p = probabilities_ + w * spec_.heads * spec_.context * spec_.context;
+    kernels.split_heads(qkv + w * 3 * narrow, spec_.context, 3 * spec_.heads, head_width_, q);
+    to_square_.Run(q, k, p);
     ParallelFor(spec_.heads * spec_.context, 1, [&](int64_t begin, int64_t end) {
-      BestVectorKernels().causal_softmax(p, begin, end - begin, spec_.context, scale_);
+      kernels.causal_softmax(p, begin, end - begin, spec_.context, scale_);
     });
-    mix_.Run(p, v, y + w * spec_.context * spec_.width);
+    from_square_.Run(p, v, y_heads_);
+    kernels.join_heads(y_heads_, spec_.context, spec_.heads, head_width_, y + w * narrow);
   }
 }
 
-void CausalAttention::Backward(const float* qkv, const float* dy, float* dqkv) {
-  const int64_t window = spec_.heads * spec_.context * spec_.context;
+void CausalAttention::Backward(const float* dy, float* dqkv) {
+  const VectorKernels& kernels = BestVectorKernels();
+  const int64_t narrow = spec_.context * spec_.width;
   for (int64_t w = 0; w < spec_.windows; ++w) {
-    const int64_t start = w * spec_.context * 3 * spec_.width;
-    const float* q = qkv + start;
-    const float* k = q + spec_.width;
-    const float* v = k + spec_.width;
-    const float* p = probabilities_ + w * window;
-    const float* dout = dy + w * spec_.context * spec_.width;
-    value_gradient_.Run(p, dout, dqkv + start + 2 * spec_.width);
-    probability_gradient_.Run(dout, v, dprobabilities_);
+    const float* q = qkv_heads_ + w * 3 * narrow;
+    const float* k = q + narrow;
+    const float* v = k + narrow;
+    const float* p = probabilities_ + w * spec_.heads * spec_.context * spec_.context;
+    kernels.split_heads(dy + w * narrow, spec_.context, spec_.heads, head_width_, y_heads_);
+    from_square_transposed_.Run(p, y_heads_, dqkv_heads_ + 2 * narrow);
+    to_square_.Run(y_heads_, v, dprobabilities_);
     ParallelFor(spec_.heads * spec_.context, 1, [&](int64_t begin, int64_t end) {
-      BestVectorKernels().causal_softmax_backward(p, dprobabilities_, begin, end - begin, spec_.context,
-                                                  scale_);
+      kernels.causal_softmax_backward(p, dprobabilities_, begin, end - begin, spec_.context, scale_);
     });
-    query_gradient_.Run(dprobabilities_, k, dqkv + start);
-    key_gradient_.Run(dprobabilities_, q, dqkv + start + spec_.width);
+    from_square_.Run(dprobabilities_, k, dqkv_heads_);
+    from_square_transposed_.Run(dprobabilities_, q, dqkv_heads_ + narrow);
+    kernels.join_heads(dqkv_heads_, spec_.context, 3 * spec_.heads, head_width_, dqkv + w * 3 * narrow);
   }
 }
 

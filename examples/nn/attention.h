@@ -23,20 +23,30 @@ struct AttentionSpec {
 class CausalAttention {
  public:
   explicit CausalAttention(const AttentionSpec& spec);
-  void Place(Arena& arena);  // the probabilities, kept for the backward pass
+  void Place(Arena& arena);
 
+  // Keeps what the backward pass needs; qkv may be overwritten after the call.
   void Forward(const float* qkv, float* y);
   // Sets dqkv.
-  void Backward(const float* qkv, const float* dy, float* dqkv);
+  void Backward(const float* dy, float* dqkv);
 
  private:
   AttentionSpec spec_;
+  int64_t head_width_;
   float scale_;
-  // One run of each covers all heads of a window.
-  MatMul scores_, mix_;
-  MatMul value_gradient_, probability_gradient_, query_gradient_, key_gradient_;
-  float* probabilities_ = nullptr;   // windows x heads x context x context
+  // One run of each covers all heads of a window, each head as a dense matrix: oneDNN is twice as fast on
+  // those as on slices of rows.
+  MatMul to_square_;               // q * k^T, dy * v^T
+  MatMul from_square_;             // p * v, dscores * k
+  MatMul from_square_transposed_;  // p^T * dy, dscores^T * q
+
+  // Kept for the backward pass.
+  float* qkv_heads_ = nullptr;      // windows x (q, k, v) x heads x context x head width
+  float* probabilities_ = nullptr;  // windows x heads x context x context
+  // Of the window at hand.
   float* dprobabilities_ = nullptr;  // heads x context x context
+  float* dqkv_heads_ = nullptr;      // (q, k, v) x heads x context x head width
+  float* y_heads_ = nullptr;         // heads x context x head width
 };
 
 }  // namespace lockstep::nn

@@ -18,6 +18,10 @@ struct VectorKernels {
   const char* name;
   // out = a + b.
   void (*add)(const float* a, const float* b, float* out, int64_t count);
+  // Splits each of `rows` rows into `heads` runs of `width` floats; heads become matrices of rows x width,
+  // one after the other. join_heads does the opposite.
+  void (*split_heads)(const float* x, int64_t rows, int64_t heads, int64_t width, float* matrices);
+  void (*join_heads)(const float* matrices, int64_t rows, int64_t heads, int64_t width, float* x);
   // out[c] = sum over rows of x[r][c], for c in [0, columns); rows are `stride` apart.
   void (*column_sums)(const float* x, int64_t rows, int64_t columns, int64_t stride, float* out);
   // y = gelu(x); x becomes the slope gelu'(x), which is all that the backward pass needs.

@@ -1,0 +1,140 @@
+// The promise of data parallelism: the number of ranks changes nothing but the rounding.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <omp.h>
+#include <sys/socket.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "examples/gpt/data_parallel.h"
+#include "examples/gpt/options.h"
+#include "examples/gpt/progress.h"
+#include "examples/gpt/text.h"
+#include "examples/gpt/trainer.h"
+#include "gtest/gtest.h"
+
+namespace lockstep::gpt {
+namespace {
+
+// What one training left behind.
+struct Outcome {
+  std::vector<double> losses;     // of every step
+  std::vector<float> parameters;  // of rank 0, at the end
+};
+
+struct BoundSocket {
+  int descriptor = -1;
+  uint16_t port = 0;
+};
+
+BoundSocket BindLoopback() {
+  BoundSocket bound{.descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(bound.descriptor, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(bound.descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  bound.port = ntohs(address.sin_port);
+  return bound;
+}
+
+class DataParallelTest : public testing::Test {
+ protected:
+  DataParallelTest() {
+    // Words of a small vocabulary, so that there is something to learn.
+    nn::Random random(3);
+    std::ofstream file(text_path_);
+    for (int i = 0; i < 8000; ++i) {
+      const int64_t word = random.Below(20);
+      file << static_cast<char>('a' + word) << static_cast<char>('a' + word * 7 % 26) << ' ';
+    }
+  }
+
+  Outcome Train(int world_size) {
+    Options options;
+    options.data = text_path_;
+    options.layers = 2;
+    options.width = 48;
+    options.heads = 3;
+    options.context = 32;
+    options.batch = 8;
+    options.steps = 50;
+    options.warmup = 10;
+    options.log_every = 1;
+    options.eval_every = 0;
+    options.csv = testing::TempDir() + "data_parallel.csv";
+    const BoundSocket store = BindLoopback();
+    Outcome outcome;
+    std::vector<std::thread> ranks;
+    for (int rank = 0; rank < world_size; ++rank) {
+      ranks.emplace_back([&, rank] { RunRank(options, rank, world_size, store, outcome); });
+    }
+    for (std::thread& thread : ranks) thread.join();
+    outcome.losses = Losses(options.csv);
+    return outcome;
+  }
+
+ private:
+  static void RunRank(const Options& options, int rank, int world_size, const BoundSocket& store,
+                      Outcome& outcome) {
+    omp_set_num_threads(1);
+    const absl::StatusOr<Text> text = Text::Load(options.data, options.context);
+    ASSERT_TRUE(text.ok()) << text.status();
+    CommunicatorOptions who;
+    who.rank = rank;
+    who.world_size = world_size;
+    who.local_rank = rank;
+    who.master_address = "127.0.0.1";
+    who.master_port = store.port;
+    if (rank == 0) who.store_socket = store.descriptor;
+    absl::StatusOr<DataParallel> parallel = DataParallel::Create(who);
+    ASSERT_TRUE(parallel.ok()) << parallel.status();
+    Report report(false, rank == 0 ? options.csv : "");
+    Trainer trainer(options, *text, *parallel, report);
+    const absl::Status status = trainer.Run();
+    ASSERT_TRUE(status.ok()) << status;
+    const auto values = trainer.parameters().values();
+    if (rank == 0) outcome.parameters.assign(values.begin(), values.end());
+  }
+
+  static std::vector<double> Losses(const std::string& csv) {
+    std::ifstream file(csv);
+    std::vector<double> losses;
+    std::string line, field;
+    std::getline(file, line);  // names
+    while (std::getline(file, line)) {
+      std::stringstream fields(line);
+      for (int i = 0; i < 4; ++i) std::getline(fields, field, ',');
+      losses.push_back(std::stod(field));
+    }
+    return losses;
+  }
+
+  const std::string text_path_ = testing::TempDir() + "data_parallel.txt";
+};
+
+TEST_F(DataParallelTest, OneRankAndTwoLearnAlike) {
+  const Outcome one = Train(1), two = Train(2);
+  ASSERT_EQ(one.losses.size(), 51u);  // every step, and the validation at the end
+  ASSERT_EQ(two.losses.size(), one.losses.size());
+  EXPECT_LT(one.losses[49], one.losses[0] - 1);
+  for (size_t i = 0; i < one.losses.size(); ++i) {
+    EXPECT_NEAR(two.losses[i] / one.losses[i], 1, 1e-4) << "step " << i + 1;
+  }
+}
+
+TEST_F(DataParallelTest, TwoRunsOnTwoRanksGiveTheSameBits) {
+  const Outcome first = Train(2), second = Train(2);
+  EXPECT_EQ(first.losses, second.losses);
+  EXPECT_EQ(first.parameters, second.parameters);
+}
+
+}  // namespace
+}  // namespace lockstep::gpt
