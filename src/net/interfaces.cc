@@ -99,7 +99,8 @@ absl::StatusOr<std::vector<std::string>> ChooseHosts(std::vector<Interface> inte
   for (const Interface& interface : interfaces) hosts.push_back(interface.host);
   if (hosts.empty())
     return absl::UnavailableError(absl::StrCat("no network interface is left (LOCKSTEP_SOCKET_IFNAME=\"",
-                                               filter, "\"; this host has ", absl::StrJoin(names, ", "), ")"));
+                                               filter, "\"; this host has ", absl::StrJoin(names, ", "),
+                                               ")"));
   return hosts;
 }
 

@@ -8,7 +8,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <cstdio>
 #include <exception>
 #include <map>
 #include <set>
@@ -20,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "lockstep/version.h"
+#include "src/base/log.h"
 #include "src/net/acceptor.h"
 #include "src/net/dialler.h"
 #include "src/net/socket.h"
@@ -29,11 +29,6 @@ namespace lockstep::net {
 namespace asio = boost::asio;
 
 namespace {
-
-void LogToStderr(const std::string& line) {
-  const std::string text = absl::StrCat("lockstep: ", line, "\n");
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
 
 absl::StatusOr<std::vector<Address>> PublishedAddresses(bool loopback_only, const std::string& filter,
                                                         const std::vector<UniqueFd>& listeners) {
@@ -63,7 +58,7 @@ class Switchboard::Impl : public std::enable_shared_from_this<Switchboard::Impl>
         work_(asio::make_work_guard(io_)),
         incarnation_(options_.identity.incarnation) {
     if (options_.identity.library_version.empty()) options_.identity.library_version = Version();
-    if (!options_.log) options_.log = LogToStderr;
+    if (!options_.log) options_.log = [](const std::string& line) { log::Write(log::Level::kWarning, line); };
     if (options_.secret.empty()) options_.loopback_only = true;
   }
 
