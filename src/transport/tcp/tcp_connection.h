@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "src/net/frame.h"
 #include "src/net/unique_fd.h"
-#include "src/transport/tcp/operation_queue.h"
+#include "src/transport/operation_queue.h"
 #include "src/transport/transport.h"
 
 namespace lockstep::transport::tcp {

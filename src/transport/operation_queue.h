@@ -2,7 +2,7 @@
 
 #include "src/transport/transport.h"
 
-namespace lockstep::transport::tcp {
+namespace lockstep::transport {
 
 // A first-in first-out list of posted operations, linked through them: posting allocates nothing.
 class OperationQueue {
@@ -32,4 +32,4 @@ class OperationQueue {
   Operation* tail_ = nullptr;
 };
 
-}  // namespace lockstep::transport::tcp
+}  // namespace lockstep::transport
