@@ -305,14 +305,12 @@ void Engine::Post(WorkState* work, Clock::time_point now) {
   } else {
     backend_->PostReceive(work->peer, tag, {work->arguments.output, bytes}, &work->operation);
   }
-  backend_->Progress();
 }
 
 bool Engine::AwaitsEvents() const {
-  if (head_ != nullptr && head_->stream.impl() != nullptr) return true;
-  return std::any_of(point_to_point_.begin(), point_to_point_.end(), [](const WorkState* work) {
-    return !work->start_seen && work->stream.impl() != nullptr;
-  });
+  if (head_ != nullptr && (!head_->start_seen || head_->stream.impl() != nullptr)) return true;
+  return std::any_of(point_to_point_.begin(), point_to_point_.end(),
+                     [](const WorkState* work) { return !work->start_seen; });
 }
 
 void Engine::PollEvents() {

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "src/device/fake_device.h"
 #include "tests/support/world.h"
 
 namespace lockstep {
@@ -147,14 +149,13 @@ TEST(CommunicatorTest, TwoCommunicatorsWorkFromTwoThreadsAtOnce) {
 
 TEST(CommunicatorTest, StartsAfterWhatTheStreamHolds) {
   RunRanks(2, [&](Communicator& comm) {
-    Stream stream = Stream::Host();
+    Stream stream(std::make_shared<device::FakeDeviceStream>(
+        device::FakeDeviceOptions{}));  // runs nothing before it is polled
     std::vector<float> values(1000, 0.0f);
-    std::atomic<bool> go{false};
     stream.Enqueue([&] {
-      while (!go) std::this_thread::yield();
-      values = Ramp(comm.rank(), 1000);
+      const std::vector<float> ramp = Ramp(comm.rank(), 1000);
+      std::copy(ramp.begin(), ramp.end(), values.begin());
     });
-    go = true;
     CallOptions options;
     options.stream = stream;
     ASSERT_TRUE(comm.AllReduce(values, ReduceOp::kSum, options).Wait().ok());
