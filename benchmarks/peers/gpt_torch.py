@@ -1,6 +1,6 @@
 """The GPT of examples/gpt in PyTorch: the peer that run_gpt measures it against.
 
-The same architecture, first weights of the same size, batch, order of sizes, AdamW, schedule and clipping; data
+The same architecture, first weights of the same size, batch, AdamW, schedule and clipping; data
 parallel with DistributedDataParallel over gloo, one process a rank. Prints tokens per second as it goes and one
 JSON line at the end.
 """
@@ -52,7 +52,7 @@ class Gpt(nn.Module):
                 nn.init.normal_(parameter, std=0.02)
             elif parameter.dim() == 2:
                 residual = name.endswith(("attention_out.weight", "mlp_out.weight"))
-                scale = 1 / math.sqrt(2 * layers) if residual else 1
+                scale = 0.5 / math.sqrt(2 * layers) if residual else 0.5
                 nn.init.normal_(parameter, std=scale / math.sqrt(parameter.shape[1]))
             elif name.endswith(".bias"):
                 nn.init.zeros_(parameter)
@@ -129,7 +129,7 @@ def main():
                           ("steps", 100), ("warmup", 100), ("log-every", 10), ("seed", 1), ("ranks", 2),
                           ("threads", 1)):
         parser.add_argument("--" + name, type=int, default=default, help=" ")
-    parser.add_argument("--lr", type=float, default=3e-3, help=" ")
+    parser.add_argument("--lr", type=float, default=6e-3, help=" ")
     args = parser.parse_args()
     if args.batch % args.ranks:
         sys.exit(f"--batch {args.batch} cannot be shared by {args.ranks} ranks")

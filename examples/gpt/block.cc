@@ -9,7 +9,7 @@ namespace {
 
 nn::LinearSpec Projection(const std::string& name, const GptConfig& config, int64_t rows, int64_t inputs,
                           int64_t outputs) {
-  // Variance 1/inputs keeps the size of the signal, whatever the width.
+  // Variance 1 / inputs would keep the size of the signal, whatever the width.
   return {.name = name,
           .rows = rows,
           .inputs = inputs,

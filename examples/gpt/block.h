@@ -17,7 +17,7 @@ struct GptConfig {
   int64_t layers = 4;
   int64_t width = 128;
   int64_t heads = 4;
-  float init = 1.0f;  // scale of the first weights
+  float init = 0.5f;  // scale of the first weights
 };
 
 // What is soon used up inside a block, in memory that all blocks share.

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <thread>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "dnnl.hpp"
 #include "examples/gpt/data_parallel.h"
 #include "examples/gpt/options.h"
 #include "examples/gpt/progress.h"
@@ -71,7 +73,15 @@ int main(int argc, char** argv) {
     std::fputs(lockstep::gpt::HelpText().c_str(), stdout);
     return 0;
   }
-  const absl::Status status = options.ok() ? lockstep::gpt::Train(*options) : options.status();
+  absl::Status status = options.status();
+  try {
+    if (status.ok()) status = lockstep::gpt::Train(*options);
+  } catch (const std::bad_alloc&) {
+    status = absl::ResourceExhaustedError(
+        "the model does not fit into memory (take a smaller --width, --layers, --context or --batch)");
+  } catch (const dnnl::error& error) {
+    status = absl::InternalError(absl::StrFormat("oneDNN failed (%s) Is libdnnl whole?", error.what()));
+  }
   if (!status.ok()) std::fprintf(stderr, "lockstep-gpt: %s\n", std::string(status.message()).c_str());
   return status.ok() ? 0 : 1;
 }

@@ -41,7 +41,7 @@ const std::vector<Flag>& Flags() {
       {"beta1", &Options::beta1, 0, 0.999999, "AdamW: memory of the gradient"},
       {"beta2", &Options::beta2, 0, 0.999999, "AdamW: memory of its square"},
       {"clip", &Options::clip, 0, kMany, "largest global norm of the gradient; 0: any"},
-      {"init", &Options::init, 0, 100, "scale of the first weights"},
+      {"init", &Options::init, 0, 100, "scale of the first weights; 1: variance 1 / inputs"},
       {"seed", &Options::seed, 0, kMany, "of first weights, order of the text and sampling"},
       {"threads", &Options::threads, 0, 4096, "compute threads a rank; 0: cores / ranks on this host"},
       {"log-every", &Options::log_every, 1, kMany, "steps between two progress lines"},

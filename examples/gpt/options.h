@@ -19,20 +19,20 @@ struct Options {
   int64_t context = 128;
 
   int64_t batch = 16;
-  int64_t steps = 3000;
-  double learning_rate = 3e-3;
+  int64_t steps = 1500;
+  double learning_rate = 6e-3;
   double minimum_rate = 0.05;
   int64_t warmup = 100;
   double weight_decay = 0.1;
   double beta1 = 0.9;
   double beta2 = 0.99;
   double clip = 1.0;
-  double init = 1.0;
+  double init = 0.5;
   int64_t seed = 1;
 
   int64_t threads = 0;
   int64_t log_every = 50;
-  int64_t eval_every = 1000;
+  int64_t eval_every = 500;
   int64_t generate = 0;
   double temperature = 0.8;
   std::string prompt = "\n";
