@@ -225,13 +225,15 @@ absl::StatusOr<std::unique_ptr<Store>> ConnectStore(net::Switchboard& switchboar
   if (!addresses.ok()) return addresses.status();
   absl::StatusOr<net::UniqueFd> fd =
       DialSync(switchboard, *std::move(addresses), timeout - (Clock::now() - start));
-  if (!fd.ok())
-    return absl::Status(
-        fd.status().code(),
-        absl::StrCat("no connection to the store at ", where, ": ", std::string(fd.status().message()),
-                     absl::IsDeadlineExceeded(fd.status())
-                         ? "; has rank 0 started, and are MASTER_ADDR and MASTER_PORT its?"
-                         : ""));
+  if (!fd.ok()) {
+    std::string hint;
+    if (absl::IsDeadlineExceeded(fd.status()))
+      hint = switchboard.secret().empty()
+                 ? "; has rank 0 started? Without LOCKSTEP_SECRET its store listens on its own loopback only"
+                 : "; has rank 0 started, and are MASTER_ADDR and MASTER_PORT its?";
+    return absl::Status(fd.status().code(), absl::StrCat("no connection to the store at ", where, ": ",
+                                                         std::string(fd.status().message()), hint));
+  }
   auto exchange = std::make_shared<Exchange>(switchboard, where);
   exchange->Open(*std::move(fd));
   return std::make_unique<Client>(std::move(exchange));

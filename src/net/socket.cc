@@ -98,7 +98,12 @@ bool IsConnectedToItself(int fd) { return LocalAddress(fd) == PeerAddress(fd); }
 
 void ConfigureConnection(int fd) {
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  // A host that is gone breaks an idle connection after half a minute. A stopped process does not: its kernel
+  // answers.
   SetOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, 10);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  SetOption(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
 Address LocalAddress(int fd) {

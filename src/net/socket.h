@@ -28,7 +28,7 @@ int ConnectError(int fd);  // errno's value, 0: connected
 // A connect to an ephemeral port of this host may meet itself.
 bool IsConnectedToItself(int fd);
 
-// TCP_NODELAY, keep-alive.
+// TCP_NODELAY, and keep-alive at intervals of seconds.
 void ConfigureConnection(int fd);
 Address LocalAddress(int fd);
 Address PeerAddress(int fd);
