@@ -33,6 +33,8 @@ constexpr Variable kVariables[] = {
      "interfaces to use: name prefixes, ^ excludes, = asks for exact names"},
     {"LOCKSTEP_SPIN", "duration", "50us", "how long a waiting thread polls before it sleeps"},
     {"LOCKSTEP_STORE_PORT", "number", "0", "port of rank 0's store; 0: MASTER_PORT"},
+    {"LOCKSTEP_STORE_SOCKET", "number", "-1",
+     "set by lockstep run on rank 0: descriptor of the store's bound socket"},
     {"LOCKSTEP_SUSPEND_DEADLINES", "flag", "0", "no call times out: for work under a debugger"},
     {"LOCKSTEP_TCP_CONGESTION", "text", "cubic",
      "TCP_CONGESTION of data sockets, where allowed; kernel: leave it"},

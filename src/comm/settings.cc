@@ -1,5 +1,9 @@
 #include "src/comm/settings.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <fstream>
 #include <iterator>
 
@@ -43,6 +47,19 @@ absl::Status CheckLaunch(const bootstrap::LaunchEnvironment& launch) {
   return absl::OkStatus();
 }
 
+// The socket that the launcher bound for the store, if this process still has it: a second communicator of
+// the process finds it gone, or the number reused, and binds the port itself.
+absl::StatusOr<int> InheritedStoreSocket(uint16_t port) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const int64_t fd, env::Number("LOCKSTEP_STORE_SOCKET"));
+  sockaddr_in address = {};
+  socklen_t size = sizeof address;
+  const bool bound = getsockname(static_cast<int>(fd), reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+                     address.sin_family == AF_INET && ntohs(address.sin_port) == port;
+  size = sizeof address;
+  const bool connected = getpeername(static_cast<int>(fd), reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  return bound && !connected ? static_cast<int>(fd) : -1;
+}
+
 absl::StatusOr<bootstrap::LaunchEnvironment> ReadLaunch(const CommunicatorOptions& options) {
   bootstrap::LaunchEnvironment launch;
   // A program that says who it is does not need a launcher, nor its variables to make sense.
@@ -78,6 +95,9 @@ absl::StatusOr<Settings> ReadSettings(const CommunicatorOptions& options) {
   Settings settings;
   LOCKSTEP_ASSIGN_OR_RETURN(settings.launch, ReadLaunch(options));
   settings.store_socket = options.store_socket;
+  if (settings.store_socket < 0 && settings.launch.rank == 0 && settings.launch.world_size > 1) {
+    LOCKSTEP_ASSIGN_OR_RETURN(settings.store_socket, InheritedStoreSocket(settings.launch.master_port));
+  }
   LOCKSTEP_ASSIGN_OR_RETURN(settings.secret, ReadSecret(options.secret));
   LOCKSTEP_RETURN_IF_ERROR(Fill(options.timeout, "LOCKSTEP_TIMEOUT", &settings.timeout));
   LOCKSTEP_RETURN_IF_ERROR(

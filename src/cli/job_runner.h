@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/cli/rank_process.h"
+#include "src/net/unique_fd.h"
+
+namespace lockstep::cli {
+
+// Starts the ranks of one job on this host and watches over them until all have ended.
+//
+// When one fails the others get a grace to end by themselves (they get Unavailable from the library), then
+// SIGTERM, then SIGKILL. Signals that this process gets go on to all ranks. One at a time in a process: it
+// takes over the signals.
+class JobRunner {
+ public:
+  struct Options {
+    int ranks = 1;
+    int master_port = 0;  // 0: a free one
+    double grace_seconds = 5;
+    std::vector<std::pair<std::string, std::string>> environment;
+    std::vector<std::string> command;
+    bool prefix = true;
+  };
+  explicit JobRunner(Options options) : options_(std::move(options)) {}
+
+  // Runs the job once; `restart` is how often it has been restarted. The exit status of the rank that failed
+  // first, 0 if none did. An error when the job could not be started.
+  absl::StatusOr<int> Run(int restart);
+  // A signal asked the whole job to end: it is not to be restarted.
+  bool interrupted() const { return interrupted_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  absl::Status Start(int restart);
+  void Watch();
+  void TakeSignals();
+  void Reap();
+  void ReportFirstFailure(const RankProcess& rank);
+  // SIGTERM, then SIGKILL, to those that outstay their time.
+  void Press();
+  void SignalAll(int signal);
+  bool AllEnded() const;
+
+  const Options options_;
+  net::UniqueFd signals_;
+  net::UniqueFd store_;
+  std::vector<RankProcess> ranks_;
+  int first_failure_ = -1;  // index
+  bool interrupted_ = false;
+  bool ending_ = false;      // a failure or a signal: the rest is to end
+  bool terminated_ = false;  // SIGTERM was sent
+  Clock::time_point next_press_;
+};
+
+}  // namespace lockstep::cli

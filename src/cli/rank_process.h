@@ -1,0 +1,60 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/cli/line_prefixer.h"
+#include "src/net/unique_fd.h"
+
+namespace lockstep::cli {
+
+// One rank's process, in a process group of its own, with its output prefixed.
+class RankProcess {
+ public:
+  struct Options {
+    int rank = 0;
+    std::vector<std::string> command;
+    std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
+    int inherited_fd = -1;                                         // stays open in the child; -1: none
+    std::string prefix;
+  };
+  // NotFound or PermissionDenied when the program cannot be started.
+  static absl::StatusOr<RankProcess> Start(const Options& options);
+
+  int rank() const { return rank_; }
+  pid_t pid() const { return pid_; }
+  // Descriptors to read from; -1 once at their end.
+  int out_fd() const { return out_.get(); }
+  int err_fd() const { return err_.get(); }
+  // Reads what is there and writes whole lines.
+  void ReadOutput();
+  // The last lines of stderr, or of stdout if there was none.
+  std::vector<std::string> LastLines() const;
+
+  bool ended() const { return ended_; }
+  void SetEnded(int wait_status);
+  bool failed() const { return ended_ && exit_status() != 0; }
+  // As a shell has it: 128 + signal for a killed process.
+  int exit_status() const;
+  // "exited with 3", "was killed by signal 9 (Killed)".
+  std::string HowItEnded() const;
+  // To the whole group.
+  void Signal(int signal) const;
+
+ private:
+  RankProcess(int rank, pid_t pid, net::UniqueFd out, net::UniqueFd err, const std::string& prefix);
+  static bool Read(net::UniqueFd* fd, LinePrefixer* lines);
+
+  int rank_;
+  pid_t pid_;
+  net::UniqueFd out_, err_;
+  LinePrefixer out_lines_, err_lines_;
+  bool ended_ = false;
+  int wait_status_ = 0;
+};
+
+}  // namespace lockstep::cli
