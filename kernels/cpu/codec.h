@@ -1,109 +1,78 @@
 #pragma once
 
-#include <bit>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
+#include "kernels/cpu/lanes.h"
 
-#include "lockstep/dtype.h"
-
-// How each element type is brought to the type that it is combined in, and back. Everything here is inlined
-// into loops that the compiler vectorises, once for each instruction set, so it has no linkage of its own.
+// How the narrow floats become f32 and f32 becomes them, on vectors and in integer operations, so that the
+// bits are the same everywhere. An element stands in the low bits of a word, with zeros above it. Encode()
+// rounds to nearest, ties to even; every NaN becomes the canonical quiet one.
 
 namespace lockstep::kernels {
 namespace {
 
 constexpr uint32_t kCanonicalNan32 = 0x7fc00000;
-constexpr uint64_t kCanonicalNan64 = 0x7ff8000000000000;
 
-inline float Canonical(float value) { return value != value ? std::bit_cast<float>(kCanonicalNan32) : value; }
-inline double Canonical(double value) {
-  return value != value ? std::bit_cast<double>(kCanonicalNan64) : value;
+inline Floats Canonical(Floats values) {
+  return Select(values != values, SplatFloat(kCanonicalNan32), values);
 }
 
-// Elements may lie anywhere.
-template <typename T>
-struct Unaligned {
-  typedef T type __attribute__((aligned(1), may_alias));
-};
-
-template <typename T>
-struct PlainCodec {
-  using Element = typename Unaligned<T>::type;
-  using Accumulator = T;
-  static Accumulator Decode(T value) { return value; }
-  static T Encode(Accumulator value) {
-    if constexpr (std::is_floating_point_v<T>) return Canonical(value);
-    return value;
-  }
-};
-
 struct Bf16Codec {
-  using Element = Unaligned<uint16_t>::type;
-  using Accumulator = float;
-  static float Decode(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
-  // Round to nearest, ties to even.
-  static uint16_t Encode(float value) {
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-    return static_cast<uint16_t>(value != value ? 0x7fc0 : rounded);
+  static constexpr int kBits = 16;
+  static Floats Decode(Words bits) { return FromBits(bits << 16); }
+  static Words Encode(Floats values) {
+    const Words bits = BitsOf(values);
+    const Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    return Select(values != values, Splat(0x7fc0), rounded);
   }
 };
 
-// A small float with `kExponent` and `kMantissa` bits, in integer operations: for f16 where there is no
-// instruction, and for f8. Without infinity (kInfinity false) what overflows becomes NaN, as OCP's E4M3
-// conversion without saturation.
-template <typename Bits, int kExponent, int kMantissa, bool kInfinity>
+// A float of kExponent and kMantissa bits. With kInfinity it is IEEE's or OCP's E5M2; without, it is OCP's
+// E4M3, whose all-ones pattern is its only NaN and what too large numbers become.
+template <int kExponent, int kMantissa, bool kInfinity>
 struct SmallFloatCodec {
-  using Element = typename Unaligned<Bits>::type;
-  using Accumulator = float;
-  static constexpr int kBias = (1 << (kExponent - 1)) - 1;
-  static constexpr uint32_t kSignShift = kExponent + kMantissa;
-  static constexpr uint32_t kMagnitudeMask = (1u << kSignShift) - 1;
+  static constexpr int kBits = 1 + kExponent + kMantissa;
+  static constexpr int kShift = 23 - kMantissa;
+  static constexpr uint32_t kBias = (1u << (kExponent - 1)) - 1;
+  static constexpr uint32_t kMagnitudeMask = (1u << (kBits - 1)) - 1;
   static constexpr uint32_t kExponentOnes = ((1u << kExponent) - 1) << kMantissa;
-  // Without infinity only the all-ones pattern is NaN; with it, everything above the infinity.
-  static constexpr uint32_t kOverflow = kInfinity ? kExponentOnes : kMagnitudeMask;
   static constexpr uint32_t kNan = kInfinity ? kExponentOnes | (1u << (kMantissa - 1)) : kMagnitudeMask;
+  static constexpr uint32_t kSmallestNormal32 = (127 - kBias + 1) << 23;  // 2^(1 - bias), as f32
 
-  static float Decode(Bits bits) {
-    const uint32_t sign = (static_cast<uint32_t>(bits) >> kSignShift) << 31;
-    const uint32_t magnitude = bits & kMagnitudeMask;
-    // Shifted into place the exponent is off by the difference of the biases: an exact multiplication mends
-    // it, and brings subnormal numbers to normal ones on the way.
-    const float scale = std::bit_cast<float>(static_cast<uint32_t>(127 + 127 - kBias) << 23);
-    const uint32_t scaled =
-        std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude << (23 - kMantissa)) * scale);
-    const bool nan = kInfinity ? magnitude > kExponentOnes : magnitude == kMagnitudeMask;
-    const bool infinite = kInfinity && magnitude == kExponentOnes;
-    const uint32_t finite_or_infinite = infinite ? 0x7f800000u : scaled;
-    return std::bit_cast<float>(nan ? kCanonicalNan32 : (sign | finite_or_infinite));
+  static Floats Decode(Words bits) {
+    const Words sign = (bits >> (kBits - 1)) << 31;
+    const Words magnitude = bits & kMagnitudeMask;
+    const Words rebiased = (magnitude << kShift) + ((127 - kBias) << 23);
+    // A subnormal is what its mantissa adds to the smallest normal number. No f32 subnormal is met on the
+    // way: processors are slow at them, and may be told to take them for zero.
+    const Floats subnormal = FromBits(rebiased + (1u << 23)) - SplatFloat(kSmallestNormal32);
+    Words result = Select(Below(magnitude, Splat(1u << kMantissa)), BitsOf(subnormal), rebiased);
+    if constexpr (kInfinity) result = Select(magnitude == kExponentOnes, Splat(0x7f800000), result);
+    result |= sign;
+    const Words not_nan_up_to = Splat(kInfinity ? kExponentOnes : kMagnitudeMask - 1);
+    return FromBits(Select(Below(not_nan_up_to, magnitude), Splat(kCanonicalNan32), result));
   }
 
-  // Round to nearest, ties to even.
-  static Bits Encode(float value) {
-    const uint32_t bits = std::bit_cast<uint32_t>(value);
-    const uint32_t sign = (bits >> 31) << kSignShift;
-    const uint32_t magnitude = bits & 0x7fffffff;
-    constexpr uint32_t kShift = 23 - kMantissa;
-    // Normal results: rebias, then round by adding half of the last place (less one when it is even).
-    const uint32_t rebias = static_cast<uint32_t>(127 - kBias) << 23;
-    const uint32_t normal =
-        (magnitude - rebias + (1u << (kShift - 1)) - 1 + ((magnitude >> kShift) & 1)) >> kShift;
-    // Subnormal results: adding a power of two whose last place is the smallest subnormal makes the FPU
-    // round.
-    const uint32_t magic = static_cast<uint32_t>(127 - kBias + 1 + 23 - kMantissa) << 23;
-    const uint32_t subnormal =
-        std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(magic)) - magic;
-    const bool is_subnormal = magnitude < (static_cast<uint32_t>(127 - kBias + 1) << 23);
-    uint32_t rounded = is_subnormal ? subnormal : normal;
-    rounded = !is_subnormal && rounded > kOverflow ? kOverflow : rounded;
-    return static_cast<Bits>(value != value ? kNan : (sign | rounded));
+  static Words Encode(Floats values) {
+    const Words bits = BitsOf(values);
+    const Words sign = (bits >> 31) << (kBits - 1);
+    const Words magnitude = bits & 0x7fffffffu;
+    // Half of the last place is added, or a little less when the last place is even, and the rest cut off.
+    const Words half = ((magnitude >> kShift) & 1u) + ((1u << (kShift - 1)) - 1);
+    const Words normal = (magnitude - ((127 - kBias) << 23) + half) >> kShift;
+    // Beside a power of two whose last place is the smallest subnormal, addition does the rounding.
+    constexpr uint32_t kMagic = kSmallestNormal32 + (static_cast<uint32_t>(kShift) << 23);
+    const Words subnormal = BitsOf(FromBits(magnitude) + SplatFloat(kMagic)) - kMagic;
+    constexpr uint32_t kTooLarge = kInfinity ? kExponentOnes : kNan;
+    const Words limited = Select(Below(normal, Splat(kTooLarge)), normal, Splat(kTooLarge));
+    const Words rounded = Select(Below(magnitude, Splat(kSmallestNormal32)), subnormal, limited);
+    if constexpr (kInfinity) return Select(values != values, Splat(kNan), rounded | sign);
+    // A NaN has become kTooLarge, which is the canonical NaN: it takes no sign.
+    return Select(rounded == kNan, rounded, rounded | sign);
   }
 };
 
-using F16Codec = SmallFloatCodec<uint16_t, 5, 10, true>;
-using F8E4M3Codec = SmallFloatCodec<uint8_t, 4, 3, false>;
-using F8E5M2Codec = SmallFloatCodec<uint8_t, 5, 2, true>;
+using F16Codec = SmallFloatCodec<5, 10, true>;
+using F8E4M3Codec = SmallFloatCodec<4, 3, false>;
+using F8E5M2Codec = SmallFloatCodec<5, 2, true>;
 
 }  // namespace
 }  // namespace lockstep::kernels

@@ -1,9 +1,9 @@
 #include <cstring>
-#include <utility>
 #include <vector>
 
 #include "kernels/cpu/loops.h"
 #include "kernels/kernel_table.h"
+#include "src/device/stream_impl.h"
 
 namespace lockstep::kernels {
 namespace {
@@ -13,35 +13,40 @@ const Loops& Best() {
   return best;
 }
 
-// Runs now on the inline stream, where capturing would cost an allocation.
+// Runs `work` at once where nothing is before it. False: it has to be enqueued, which costs an allocation.
 template <typename Work>
-void RunOn(Stream& stream, Work work) {
-  if (stream.impl() == nullptr) {
-    work();
-  } else {
-    stream.Enqueue(std::move(work));
-  }
+bool RunNow(Stream& stream, const Work& work) {
+  if (stream.impl() != nullptr) return stream.impl()->TryRun(work);
+  work();
+  return true;
+}
+
+template <typename Work>
+void RunOrEnqueue(Stream& stream, const Work& work) {
+  if (!RunNow(stream, work)) stream.Enqueue(work);
 }
 
 void Reduce(Stream& stream, DType dtype, ReduceOp op, void* destination,
             absl::Span<const void* const> sources, int64_t count, double divisor) {
-  if (stream.impl() == nullptr) return Best().reduce(dtype, op, destination, sources, count, divisor);
-  stream.Enqueue([=, kept = std::vector<const void*>(sources.begin(), sources.end())] {
-    Best().reduce(dtype, op, destination, kept, count, divisor);
-  });
+  const auto work = [=](absl::Span<const void* const> from) {
+    Best().reduce(dtype, op, destination, from.data(), static_cast<int>(from.size()), count, divisor);
+  };
+  if (RunNow(stream, [&] { work(sources); })) return;
+  // The caller's array of pointers may be gone by then.
+  stream.Enqueue([work, kept = std::vector<const void*>(sources.begin(), sources.end())] { work(kept); });
 }
 
 void FoldFirst(Stream& stream, DType dtype, void* accumulator, const void* source, int64_t count) {
-  RunOn(stream, [=] { Best().fold_first(dtype, accumulator, source, count); });
+  RunOrEnqueue(stream, [=] { Best().fold_first(dtype, accumulator, source, count); });
 }
 
 void Fold(Stream& stream, DType dtype, ReduceOp op, void* accumulator, const void* source, int64_t count) {
-  RunOn(stream, [=] { Best().fold(dtype, op, accumulator, source, count); });
+  RunOrEnqueue(stream, [=] { Best().fold(dtype, op, accumulator, source, count); });
 }
 
 void FoldFinish(Stream& stream, DType dtype, void* destination, const void* accumulator, int64_t count,
                 double divisor) {
-  RunOn(stream, [=] { Best().fold_finish(dtype, destination, accumulator, count, divisor); });
+  RunOrEnqueue(stream, [=] { Best().fold_finish(dtype, destination, accumulator, count, divisor); });
 }
 
 int64_t AccumulatorSize(DType dtype) {
@@ -51,24 +56,10 @@ int64_t AccumulatorSize(DType dtype) {
 
 void Copy(Stream& stream, void* destination, const void* source, int64_t bytes) {
   if (bytes == 0) return;
-  RunOn(stream, [=] { std::memcpy(destination, source, static_cast<size_t>(bytes)); });
+  RunOrEnqueue(stream, [=] { std::memcpy(destination, source, static_cast<size_t>(bytes)); });
 }
 
 }  // namespace
-
-absl::Span<const Loops* const> UsableLoops() {
-  static const std::vector<const Loops*> usable = [] {
-    std::vector<const Loops*> loops = {&kBaselineLoops};
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) loops.push_back(&kAvx2Loops);
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-      loops.push_back(&kAvx512Loops);
-#endif
-    return loops;
-  }();
-  return usable;
-}
 
 const KernelTable& HostKernels() {
   static constexpr KernelTable kTable = {Reduce, FoldFirst, Fold, FoldFinish, AccumulatorSize, Copy};

@@ -137,7 +137,7 @@ TEST_F(HostStreamTest, TwoStreamsThatWaitForEachOtherInTurnsFinish) {
 }
 
 TEST_F(HostStreamTest, ALongChainOfStreamsNeedsNoDeepStack) {
-  constexpr int kStreams = 100'000;
+  constexpr int kStreams = 50'000;
   int ran = 0;
   Event event = HeldEvent();
   for (int i = 0; i < kStreams; ++i) {
@@ -154,7 +154,7 @@ TEST_F(HostStreamTest, ALongChainOfStreamsNeedsNoDeepStack) {
 
 TEST_F(HostStreamTest, ALongChainThatNeverRanIsDroppedWithoutADeepStack) {
   Event event = HeldEvent();
-  for (int i = 0; i < 100'000; ++i) {
+  for (int i = 0; i < 50'000; ++i) {
     Stream stream = Stream::Host();
     stream.WaitFor(event);
     event = stream.Record();

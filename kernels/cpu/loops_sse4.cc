@@ -1,0 +1,3 @@
+#define LOCKSTEP_LOOPS kSse4Loops
+#define LOCKSTEP_LOOPS_NAME "sse4"
+#include "kernels/cpu/loops.inc"
