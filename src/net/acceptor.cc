@@ -103,7 +103,8 @@ class AcceptorImpl final : public Acceptor {
   void Report(const absl::Status& status) {
     if (absl::IsFailedPrecondition(status)) {
       options_.log(absl::StrCat("refused a connection: ", std::string(status.message())));
-    } else if (absl::IsPermissionDenied(status) && !std::exchange(stranger_seen_, true)) {
+    } else if ((absl::IsPermissionDenied(status) || absl::IsUnimplemented(status)) &&
+               !std::exchange(stranger_seen_, true)) {
       options_.log(absl::StrCat("refused a connection: ", std::string(status.message()),
                                 " (further ones are not reported)"));
     }

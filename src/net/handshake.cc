@@ -59,6 +59,11 @@ absl::Status OtherSecret() {
       "port); start all ranks with the same secret");
 }
 
+// A hello that a peer with the right secret made and this library cannot read.
+absl::Status Unreadable(const absl::Status& status) {
+  return absl::FailedPreconditionError(std::string(status.message()));
+}
+
 }  // namespace
 
 Handshake::Handshake(Side side, std::string secret, Hello mine, Admit admit)
@@ -106,10 +111,7 @@ void Handshake::TakeNonce() {
   const std::string step = std::exchange(input_, {});
   if (step.substr(0, 4) != Prefix().substr(0, 4))
     return Fail(absl::InvalidArgumentError("not a Lockstep peer (it opened with something else)"));
-  if (step.substr(0, kPrefixBytes) != Prefix())
-    return Fail(absl::FailedPreconditionError(
-        absl::StrCat("the other side speaks version ", static_cast<uint8_t>(step[4]),
-                     " of the handshake (this library: ", kVersion, "); use the same library on all ranks")));
+  if (step.substr(0, kPrefixBytes) != Prefix()) return RefuseVersion(static_cast<uint8_t>(step[4]));
   if (step.substr(kPrefixBytes) == nonce_)
     return Fail(
         absl::UnavailableError("this connection leads back to this process (its own nonce came back)"));
@@ -120,6 +122,17 @@ void Handshake::TakeNonce() {
     SendBody(kDiallersHello, EncodeHello(mine_));
   step_ = Step::kLength;
   step_bytes_ = kLengthBytes;
+}
+
+void Handshake::RefuseVersion(uint8_t version) {
+  const std::string message =
+      absl::StrCat("the other side speaks version ", version, " of the handshake (this library: ", kVersion,
+                   "); use the same library on all ranks");
+  if (side_ == Side::kDialler) return Fail(absl::FailedPreconditionError(message));
+  // So that the dialler learns of the difference too. Whoever this is has proven nothing: not the code of a
+  // peer that was refused.
+  SendNonce();
+  Fail(absl::UnimplementedError(message));
 }
 
 void Handshake::TakeLength() {
@@ -155,7 +168,7 @@ void Handshake::TakeBody() {
 void Handshake::TakeDiallersHello(const std::string& body) {
   hello_taken_ = true;
   absl::StatusOr<Hello> hello = DecodeHello(body);
-  absl::Status verdict = hello.status();
+  absl::Status verdict = hello.ok() ? absl::OkStatus() : Unreadable(hello.status());
   if (hello.ok()) {
     peer_ = *std::move(hello);
     mine_.role = peer_.role;
@@ -178,7 +191,7 @@ void Handshake::TakeAcceptorsHello(const std::string& body) {
   if (absl::Status verdict = DecodeVerdict(body.substr(2 + hello_bytes)); !verdict.ok())
     return Fail(std::move(verdict));
   absl::StatusOr<Hello> hello = DecodeHello(body.substr(2, hello_bytes));
-  absl::Status verdict = hello.ok() ? CompareHellos(mine_, *hello) : hello.status();
+  absl::Status verdict = hello.ok() ? CompareHellos(mine_, *hello) : Unreadable(hello.status());
   if (!verdict.ok()) {
     SendBody(kDiallersVerdict, EncodeVerdict(verdict));
     return Fail(std::move(verdict));

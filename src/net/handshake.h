@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -55,8 +56,10 @@ class Handshake {
   void Confirm();
 
   State state() const { return state_; }
-  // OK unless failed: PermissionDenied for another secret, InvalidArgument for what is no handshake, else
-  // what this side or the other refused.
+  // OK unless failed: PermissionDenied for another secret, InvalidArgument for what is no handshake,
+  // Unavailable for a connection that leads back here, else what this side or the other refused
+  // (FailedPrecondition, NotFound, Unavailable; Unimplemented where an unproven dialler speaks another
+  // version).
   const absl::Status& status() const { return status_; }
   // Proven from kProven (dialler) or kDone (acceptor) on.
   const Hello& peer() const { return peer_; }
@@ -66,6 +69,7 @@ class Handshake {
 
   void Advance();
   void TakeNonce();
+  void RefuseVersion(uint8_t version);
   void TakeLength();
   void TakeBody();
   void TakeDiallersHello(const std::string& body);

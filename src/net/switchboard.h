@@ -34,7 +34,8 @@ class Switchboard {
     // Rank, settings and incarnation of this rank. An empty library_version means that of this library. Role,
     // peer_rank, communicator, lane and stripe are set per connection.
     Hello identity;
-    // A line about what concerns no call: a refused peer, no descriptors left. A warning in the log when empty.
+    // A line about what concerns no call: a refused peer, no descriptors left. A warning in the log when
+    // empty.
     std::function<void(const std::string&)> log;
   };
   using AcceptHandler = std::function<void(const Hello& peer, UniqueFd fd)>;

@@ -260,12 +260,18 @@ TEST(HandshakeTest, BoundsTheLengthsThatItBelieves) {
   EXPECT_EQ(acceptor.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(HandshakeTest, NamesAnotherVersionOfTheHandshake) {
+TEST(HandshakeTest, BothSidesLearnOfAnotherVersionOfTheHandshake) {
+  // A dialler and an acceptor of version 9.
   std::string nonce = Dialler().TakeOutput();
   nonce[4] = 9;
-  Handshake acceptor = Acceptor();
+  Handshake acceptor = Acceptor(), dialler = Dialler();
   Feed(&acceptor, nonce);
+  EXPECT_EQ(acceptor.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(acceptor.status().message()), HasSubstr("version 9"));
+  EXPECT_EQ(acceptor.TakeOutput().size(), nonce.size());
+  Feed(&dialler, nonce);
+  EXPECT_EQ(dialler.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(dialler.status().message()), HasSubstr("version 9"));
 }
 
 }  // namespace
