@@ -17,11 +17,15 @@ inline Floats Canonical(Floats values) {
 
 struct Bf16Codec {
   static constexpr int kBits = 16;
-  static Floats Decode(Words bits) { return FromBits(bits << 16); }
+  template <int kAt>
+  static Floats Decode(Words words) {
+    return FromBits(kAt == 0 ? words << 16 : words & 0xffff0000u);
+  }
+  template <int kAt>
   static Words Encode(Floats values) {
-    const Words bits = BitsOf(values);
-    const Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    return Select(values != values, Splat(0x7fc0), rounded);
+    const Words bits = BitsOf(Canonical(values));
+    const Words rounded = bits + ((bits >> 16) & 1u) + 0x7fffu;
+    return kAt == 0 ? rounded >> 16 : rounded & 0xffff0000u;
   }
 };
 
@@ -37,7 +41,10 @@ struct SmallFloatCodec {
   static constexpr uint32_t kNan = kInfinity ? kExponentOnes | (1u << (kMantissa - 1)) : kMagnitudeMask;
   static constexpr uint32_t kSmallestNormal32 = (127 - kBias + 1) << 23;  // 2^(1 - bias), as f32
 
-  static Floats Decode(Words bits) {
+  template <int kAt>
+  static Floats Decode(Words words) {
+    Words bits = words >> kAt;
+    if constexpr (kAt + kBits < 32) bits &= (1u << kBits) - 1;
     const Words sign = (bits >> (kBits - 1)) << 31;
     const Words magnitude = bits & kMagnitudeMask;
     const Words rebiased = (magnitude << kShift) + ((127 - kBias) << 23);
@@ -51,7 +58,13 @@ struct SmallFloatCodec {
     return FromBits(Select(Below(not_nan_up_to, magnitude), Splat(kCanonicalNan32), result));
   }
 
+  template <int kAt>
   static Words Encode(Floats values) {
+    return Round(values) << kAt;
+  }
+
+ private:
+  static Words Round(Floats values) {
     const Words bits = BitsOf(values);
     const Words sign = (bits >> 31) << (kBits - 1);
     const Words magnitude = bits & 0x7fffffffu;

@@ -10,6 +10,13 @@
 // So everything is in an unnamed namespace and only builtins are called: the linker would merge an inline
 // function of the standard library with the copy of another instruction set.
 
+// Before a loop: its iterations do not depend on one another, whatever the pointers look like.
+#if defined(__clang__)
+#define LOCKSTEP_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define LOCKSTEP_INDEPENDENT_ITERATIONS _Pragma("GCC ivdep")
+#endif
+
 namespace lockstep::kernels {
 namespace {
 

@@ -34,25 +34,26 @@ struct PackedFormat {
 
   static Batch<kVectors> Read(const void* from) {
     const Words words = Load<Words>(from);
-    Batch<kVectors> batch;
-    for (int v = 0; v < kVectors; ++v) {
-      Words bits = words >> (Codec::kBits * v);
-      if (v + 1 < kVectors) bits &= (1u << Codec::kBits) - 1;
-      batch.vectors[v] = Codec::Decode(bits);
+    if constexpr (kBytes == 2) {
+      return {{Codec::template Decode<0>(words), Codec::template Decode<16>(words)}};
+    } else {
+      return {{Codec::template Decode<0>(words), Codec::template Decode<8>(words),
+               Codec::template Decode<16>(words), Codec::template Decode<24>(words)}};
     }
-    return batch;
   }
   static void Write(void* to, const Batch<kVectors>& batch) {
-    Words words = Codec::Encode(batch.vectors[0]);
-    for (int v = 1; v < kVectors; ++v) words |= Codec::Encode(batch.vectors[v]) << (Codec::kBits * v);
+    const Floats* const from = batch.vectors;
+    Words words = Codec::template Encode<0>(from[0]) | Codec::template Encode<32 / kVectors>(from[1]);
+    if constexpr (kBytes == 1)
+      words |= Codec::template Encode<16>(from[2]) | Codec::template Encode<24>(from[3]);
     Store(to, words);
   }
 
   static Floats ReadInOrder(const void* from) {
-    return Codec::Decode(__builtin_convertvector(Load<Narrow>(from), Words));
+    return Codec::template Decode<0>(__builtin_convertvector(Load<Narrow>(from), Words));
   }
   static void WriteInOrder(void* to, Floats values) {
-    Store(to, __builtin_convertvector(Codec::Encode(values), Narrow));
+    Store(to, __builtin_convertvector(Codec::template Encode<0>(values), Narrow));
   }
 };
 

@@ -31,26 +31,26 @@ struct PlainLoops {
   // The destination may be one of the sources, element for element: iterations are independent all the same.
   template <ReduceOp kOp, bool kDivide>
   static void ReduceTwo(Element* destination, const Element* a, const Element* b, int64_t count, T divisor) {
-#pragma GCC ivdep
+    LOCKSTEP_INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < count; ++i)
       destination[i] = Finish<kDivide>(Combine<kOp, T>(a[i], b[i]), divisor);
   }
 
   template <bool kDivide>
   static void FinishRun(Element* destination, const Element* values, int64_t count, T divisor) {
-#pragma GCC ivdep
+    LOCKSTEP_INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < count; ++i) destination[i] = Finish<kDivide>(values[i], divisor);
   }
 
   template <ReduceOp kOp>
   static void FoldRun(Element* accumulator, const Element* source, int64_t count) {
-#pragma GCC ivdep
+    LOCKSTEP_INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < count; ++i) accumulator[i] = Combine<kOp, T>(accumulator[i], source[i]);
   }
 
   template <ReduceOp kOp>
   static void CombineRun(Element* destination, const Element* a, const Element* b, int64_t count) {
-#pragma GCC ivdep
+    LOCKSTEP_INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < count; ++i) destination[i] = Combine<kOp, T>(a[i], b[i]);
   }
 
