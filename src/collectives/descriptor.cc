@@ -14,11 +14,6 @@ constexpr const char* kNames[] = {"allreduce",       "allgather", "allgatherv", 
                                   "alltoallv",       "send",      "recv",       "barrier"};
 static_assert(std::size(kNames) == kOpKindCount);
 
-bool Reduces(OpKind op) {
-  return op == OpKind::kAllReduce || op == OpKind::kReduce || op == OpKind::kReduceScatter ||
-         op == OpKind::kReduceScatterV;
-}
-
 bool CountsDiffer(OpKind op) {
   return op == OpKind::kAllGatherV || op == OpKind::kReduceScatterV || op == OpKind::kGatherV ||
          op == OpKind::kScatterV || op == OpKind::kAllToAllV;

@@ -30,6 +30,11 @@ enum class OpKind : uint8_t {
 };
 inline constexpr int kOpKindCount = 16;
 const char* Name(OpKind op);
+// Whether it combines elements of several ranks.
+inline bool Reduces(OpKind op) {
+  return op == OpKind::kAllReduce || op == OpKind::kReduce || op == OpKind::kReduceScatter ||
+         op == OpKind::kReduceScatterV;
+}
 inline bool IsPointToPoint(OpKind op) { return op == OpKind::kSend || op == OpKind::kRecv; }
 
 // What every rank must agree on about one collective. Fields that an operation does not have are at their

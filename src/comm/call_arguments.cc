@@ -13,11 +13,6 @@ namespace {
 using collectives::Arguments;
 using collectives::OpKind;
 
-bool Reduces(OpKind op) {
-  return op == OpKind::kAllReduce || op == OpKind::kReduceScatter || op == OpKind::kReduceScatterV ||
-         op == OpKind::kReduce;
-}
-
 bool Rooted(OpKind op) {
   return op == OpKind::kBroadcast || op == OpKind::kReduce || op == OpKind::kGather ||
          op == OpKind::kGatherV || op == OpKind::kScatter || op == OpKind::kScatterV ||
