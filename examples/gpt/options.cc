@@ -107,6 +107,9 @@ absl::Status Check(const Options& options) {
                                       " cannot be split into --heads " + std::to_string(options.heads) +
                                       " (choose a divisor of the width)");
   }
+  if (options.prompt.empty()) {
+    return absl::InvalidArgumentError("--prompt is empty (give it at least one byte, a space for example)");
+  }
   return absl::OkStatus();
 }
 

@@ -22,7 +22,8 @@ MatMulSpec ForwardSpec(const LinearSpec& spec) {
           .a = RowMajor(spec.inputs),
           .b = WeightLayout(spec),
           .c = RowMajor(spec.outputs),
-          .bias = spec.bias};
+          .bias = spec.bias,
+          .pack_b = true};
 }
 
 // dx = dy * weight^T

@@ -19,6 +19,9 @@ struct MatMulSpec {
   Layout a, b, c;
   int64_t batch = 1;  // that many products, `matrix` elements apart
   bool bias = false;  // adds a vector of n to each row
+  // Brings b into the order that oneDNN likes best before each product: pays where b is a weight matrix,
+  // small beside a and c, whose rows lie too far apart for the first-level cache.
+  bool pack_b = false;
 };
 
 // One matrix product of a fixed shape, as a oneDNN primitive that is built once and run many times.
@@ -36,11 +39,15 @@ class MatMul {
   void Run(const float* a, const float* b, float* c, const float* bias = nullptr);
 
  private:
+  void Execute(const dnnl::primitive& primitive, const dnnl_exec_arg_t* arguments, int count);
+
   dnnl::engine engine_;
   dnnl::stream stream_;
-  dnnl::matmul primitive_;
-  dnnl::memory a_, b_, c_, bias_;
+  dnnl::matmul product_;
+  dnnl::reorder pack_;  // empty where b is taken as it is
+  dnnl::memory a_, b_, packed_b_, c_, bias_;
   std::array<dnnl_exec_arg_t, 4> arguments_;
+  std::array<dnnl_exec_arg_t, 2> pack_arguments_;
   int argument_count_ = 3;
 };
 

@@ -37,6 +37,7 @@ TEST(OptionsTest, ErrorsNameTheFlagAndTheRemedy) {
   EXPECT_THAT(ErrorOf({"--data", "b", "--layers", "0"}), HasSubstr("from 1 to"));
   EXPECT_THAT(ErrorOf({"--data", "b", "--lr"}), HasSubstr("--lr has no value"));
   EXPECT_THAT(ErrorOf({"--data", "b", "--width", "100", "--heads", "3"}), HasSubstr("--heads 3"));
+  EXPECT_THAT(ErrorOf({"--data", "b", "--prompt="}), HasSubstr("at least one byte"));
   EXPECT_THAT(ErrorOf({}), HasSubstr("--data is missing"));
   EXPECT_THAT(ErrorOf({"book.txt"}), HasSubstr("\"book.txt\" is not a flag"));
 }
