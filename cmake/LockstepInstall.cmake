@@ -1,5 +1,6 @@
-# What `cmake --install` gives: headers, the shared library, and a package that find_package(lockstep CONFIG)
-# finds, in the installed tree and in the build tree alike. Programs install themselves, where they are built.
+# What `cmake --install` gives: headers, the shared library, the program lockstep, and a package that
+# find_package(lockstep CONFIG) finds, in the installed tree and in the build tree alike. Trainers install
+# themselves, where they are built.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -14,6 +15,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/lockstep DESTINATION ${CMAKE_INS
         FILES_MATCHING PATTERN "*.h")
 install(TARGETS lockstep EXPORT lockstepTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET lockstep_cli)
+  install(TARGETS lockstep_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/lockstepConfig.cmake.in

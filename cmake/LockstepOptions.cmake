@@ -1,3 +1,4 @@
+option(LOCKSTEP_BUILD_CLI "Build the program lockstep (needs nlohmann-json)" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_BUILD_EXAMPLES "Build the bundled trainers (needs oneDNN)" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_BUILD_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" ${PROJECT_IS_TOP_LEVEL})
 option(LOCKSTEP_BUILD_TESTS "Build the tests (needs GoogleTest)" ${PROJECT_IS_TOP_LEVEL})
