@@ -139,6 +139,10 @@ int64_t AgreedCount(const Call& call, int world_size) {
       return call.output.count;
     case OpKind::kAllToAll:
       return call.input.count / world_size;
+    case OpKind::kAllGatherV:
+      return call.output.count;
+    case OpKind::kReduceScatterV:
+      return call.input.count;
     default:
       return 0;
   }

@@ -79,6 +79,9 @@ class ControlPlane {
   virtual void Poison(uint64_t communicator, uint64_t sequence, const absl::Status& status) = 0;
   // A data connection to this rank broke: probe it now instead of waiting for its neighbours to notice.
   virtual void Suspect(int rank) = 0;
+  // The ranks (of the communicator) that have not been seen to make call `sequence` since Compare() asked for
+  // it.
+  virtual std::vector<int> Absent(uint64_t communicator, uint64_t sequence) const = 0;
   // The ranks known to be lost.
   virtual std::vector<LostRank> lost() const = 0;
 

@@ -141,12 +141,17 @@ void Engine::CheckLeavers(Clock::time_point now) {
 
 void Engine::CheckDeadline(WorkState* work, Clock::time_point now) {
   if (now < work->deadline) return;
-  Poison(absl::DeadlineExceededError(
-             absl::StrCat(CallName(*work), " did not end within ", Seconds(work->timeout), " s", Where(),
-                          " (a rank is slow, stopped, or never made this call); look at what the other ranks "
-                          "do, or raise the ",
-                          "timeout of the call, of CommunicatorOptions or LOCKSTEP_TIMEOUT")),
-         /*tell_others=*/true, work->peer < 0 ? work->sequence : 0, now);
+  std::vector<int> absent;
+  if (control_ != nullptr && work->peer < 0) absent = control_->Absent(options_.communicator, work->sequence);
+  const std::string why = absent.empty()
+                              ? "a rank is slow, stopped, or never made its call"
+                              : absl::StrCat("rank ", absl::StrJoin(absent, ", "), " never made this call");
+  Poison(
+      absl::DeadlineExceededError(absl::StrCat(
+          CallName(*work), " did not end within ", Seconds(work->timeout), " s", Where(), " (", why,
+          "); look at what the other ranks do, or raise the timeout of the call, of CommunicatorOptions or ",
+          "LOCKSTEP_TIMEOUT")),
+      /*tell_others=*/true, work->peer < 0 ? work->sequence : 0, now);
 }
 
 void Engine::NoteFailure(WorkState* work, const absl::Status& status, Clock::time_point now) {

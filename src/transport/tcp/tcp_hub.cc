@@ -61,6 +61,7 @@ void TcpHub::Connect(uint64_t communicator, int peer, Lane lane, std::chrono::na
   if (peer > identity_.rank) return;
   net::Hello hello = identity_;
   hello.role = net::Role::kData;
+  hello.peer_rank = peer;
   hello.communicator = communicator;
   hello.lane = static_cast<uint8_t>(lane);
   switchboard_->Dial(addresses_[static_cast<size_t>(peer)], std::move(hello), timeout,
