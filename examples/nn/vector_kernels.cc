@@ -3,23 +3,21 @@
 #include "examples/nn/vector_kernels_variants.h"
 
 namespace lockstep::nn {
-namespace {
 
-VectorKernels Choose() {
+std::vector<VectorKernels> SupportedVectorKernels() {
+  std::vector<VectorKernels> supported = {BaselineKernels()};
 #if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) supported.push_back(Avx2Kernels());
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-    return Avx512Kernels();
+    supported.push_back(Avx512Kernels());
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Avx2Kernels();
 #endif
-  return BaselineKernels();
+  return supported;
 }
 
-}  // namespace
-
 const VectorKernels& BestVectorKernels() {
-  static const VectorKernels best = Choose();
+  static const VectorKernels best = SupportedVectorKernels().back();
   return best;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace lockstep::nn {
 
@@ -53,7 +54,9 @@ struct VectorKernels {
                 int64_t count);
 };
 
-// The widest kernels that this machine runs.
+// The kernels that this machine runs, narrowest vectors first; never empty.
+std::vector<VectorKernels> SupportedVectorKernels();
+// The last of them.
 const VectorKernels& BestVectorKernels();
 
 }  // namespace lockstep::nn
