@@ -1,48 +1,56 @@
-#include <cmath>
+#include <algorithm>
 
 #include "src/collectives/collective.h"
+#include "src/collectives/cost_model.h"
 
 namespace lockstep::collectives {
 namespace {
 
-// A message and a byte over TCP between hosts of a cluster, and a byte of arithmetic, in microseconds. Only
-// ratios matter here: where two algorithms cost the same.
-constexpr double kAlpha = 15, kBeta = 1.0 / 3000, kGamma = 1.0 / 6000;
+struct Candidate {
+  Algorithm algorithm;
+  double cost;
+};
 
-double Log2Ceil(double p) { return std::ceil(std::log2(p)); }
-
-Algorithm AllReduceFor(double bytes, double p) {
-  const double doubling = Log2Ceil(p) * (kAlpha + bytes * (kBeta + kGamma));
-  const double ring = 2 * (p - 1) * kAlpha + bytes * (p - 1) / p * (2 * kBeta + kGamma);
-  return doubling <= ring ? Algorithm::kRecursiveDoubling : Algorithm::kRing;
-}
-
-Algorithm AllGatherFor(double bytes, double p) {
-  // The bytes are the same; direct messages all start at once, but each rank then talks to all others.
-  return bytes <= 16384 && p <= 64 ? Algorithm::kDirect : Algorithm::kRing;
-}
-
-Algorithm RootedFor(double bytes, double p) {
-  const double tree = Log2Ceil(p) * (kAlpha + bytes * kBeta);
-  const double chain = p * kAlpha + bytes * kBeta + p * 262144 * kBeta;
-  return tree <= chain ? Algorithm::kTree : Algorithm::kRing;
+Algorithm Cheapest(std::initializer_list<Candidate> candidates) {
+  return std::min_element(candidates.begin(), candidates.end(),
+                          [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; })
+      ->algorithm;
 }
 
 bool Fits(OpKind op, Algorithm algorithm) {
   switch (op) {
     case OpKind::kAllReduce:
-      return algorithm == Algorithm::kRing || algorithm == Algorithm::kRecursiveDoubling;
+      return algorithm == Algorithm::kRing || algorithm == Algorithm::kRecursiveDoubling ||
+             algorithm == Algorithm::kHalvingDoubling;
     case OpKind::kAllGather:
     case OpKind::kAllGatherV:
-      return algorithm == Algorithm::kRing || algorithm == Algorithm::kDirect;
+      return algorithm == Algorithm::kRing || algorithm == Algorithm::kRecursiveDoubling ||
+             algorithm == Algorithm::kDirect;
     case OpKind::kReduceScatter:
     case OpKind::kReduceScatterV:
-      return algorithm == Algorithm::kRing;
+      return algorithm == Algorithm::kRing || algorithm == Algorithm::kRecursiveDoubling;
     case OpKind::kBroadcast:
     case OpKind::kReduce:
       return algorithm == Algorithm::kTree || algorithm == Algorithm::kRing;
+    case OpKind::kGather:
+    case OpKind::kScatter:
+      return algorithm == Algorithm::kTree || algorithm == Algorithm::kDirect;
     default:
       return algorithm == Algorithm::kDirect;
+  }
+}
+
+// Bytes of the vector of an allreduce, or of all blocks together.
+double TotalBytes(const Descriptor& call, double world) {
+  const double bytes = static_cast<double>(call.count) * static_cast<double>(SizeOf(call.dtype));
+  switch (call.op) {
+    case OpKind::kAllGather:
+    case OpKind::kReduceScatter:
+    case OpKind::kGather:
+    case OpKind::kScatter:
+      return bytes * world;
+    default:
+      return bytes;
   }
 }
 
@@ -50,20 +58,29 @@ bool Fits(OpKind op, Algorithm algorithm) {
 
 Algorithm Choose(const Descriptor& call, int world_size) {
   if (call.algorithm != Algorithm::kAuto && Fits(call.op, call.algorithm)) return call.algorithm;
-  const double bytes = static_cast<double>(call.count) * static_cast<double>(SizeOf(call.dtype));
-  const double p = world_size;
+  if (world_size < 2) return Algorithm::kDirect;
+  const double world = world_size, bytes = TotalBytes(call, world);
   switch (call.op) {
     case OpKind::kAllReduce:
-      return AllReduceFor(bytes, p);
+      return Cheapest({{Algorithm::kRecursiveDoubling, CostModel::RecursiveDoubling(bytes, world)},
+                       {Algorithm::kHalvingDoubling, CostModel::HalvingDoubling(bytes, world)},
+                       {Algorithm::kRing, CostModel::Ring(bytes, world, 2)}});
     case OpKind::kAllGather:
-      return AllGatherFor(bytes, p);
     case OpKind::kAllGatherV:
+      return Cheapest({{Algorithm::kRecursiveDoubling, CostModel::DoublingAllGather(bytes, world)},
+                       {Algorithm::kRing, CostModel::Ring(bytes, world, 1)}});
     case OpKind::kReduceScatter:
     case OpKind::kReduceScatterV:
-      return Algorithm::kRing;
+      return Cheapest({{Algorithm::kRecursiveDoubling, CostModel::RecursiveDoubling(bytes, world)},
+                       {Algorithm::kRing, CostModel::Ring(bytes, world, 1)}});
     case OpKind::kBroadcast:
     case OpKind::kReduce:
-      return RootedFor(bytes, p);
+      return Cheapest({{Algorithm::kTree, CostModel::BinomialTree(bytes, world)},
+                       {Algorithm::kRing, CostModel::Chain(bytes, world)}});
+    case OpKind::kGather:
+    case OpKind::kScatter:
+      return Cheapest({{Algorithm::kTree, CostModel::TreeBlocks(bytes, world)},
+                       {Algorithm::kDirect, CostModel::DirectBlocks(bytes, world)}});
     default:
       return Algorithm::kDirect;
   }

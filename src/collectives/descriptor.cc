@@ -48,11 +48,9 @@ uint64_t Descriptor::Hash() const {
 std::string Descriptor::ToString() const {
   if (op == OpKind::kBarrier) return Name(op);
   std::string text = absl::StrCat(Name(op), " ", Name(dtype));
-  if (CountsDiffer(op)) {
-    if (counts_hash != 0) absl::StrAppend(&text, " with counts ", absl::Hex(counts_hash));
-  } else {
-    absl::StrAppend(&text, " x ", count);
-  }
+  const bool private_counts = CountsDiffer(op) && counts_hash == 0;
+  if (!private_counts) absl::StrAppend(&text, " x ", count);
+  if (counts_hash != 0) absl::StrAppend(&text, " with counts ", absl::Hex(counts_hash));
   if (Reduces(op)) absl::StrAppend(&text, " ", Name(reduce_op));
   if (root >= 0) absl::StrAppend(&text, " root ", root);
   if (determinism == Determinism::kStrict) absl::StrAppend(&text, " strict");

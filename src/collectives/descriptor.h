@@ -47,7 +47,7 @@ struct Descriptor {
   Determinism determinism = Determinism::kFast;
   Algorithm algorithm = Algorithm::kAuto;  // as asked for, not as chosen
   int32_t root = -1;
-  int64_t count = 0;         // elements a rank
+  int64_t count = 0;         // elements a rank; of allgatherv and reduce-scatter-v: of all ranks
   uint64_t counts_hash = 0;  // of the counts of allgatherv and reduce-scatter-v
   friend bool operator==(const Descriptor&, const Descriptor&) = default;
   friend auto operator<=>(const Descriptor&, const Descriptor&) = default;

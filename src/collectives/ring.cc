@@ -15,9 +15,16 @@ Ring::Ring(const Context& context, const Arguments& arguments, Part part, Partit
       element_bytes_(SizeOf(arguments.descriptor.dtype)),
       first_step_(part == Part::kAllGather ? world_ - 1 : 0),
       steps_((part == Part::kAllReduce ? 2 : 1) * (world_ - 1)),
-      lag_(part == Part::kReduceScatter ? std::min(kWindow, partition_.chunks()) : partition_.chunks()),
+      lag_(std::min(partition_.chunks(), part == Part::kReduceScatter ? kWindow
+                                         : part == Part::kAllReduce   ? 2 * kWindow
+                                                                      : partition_.chunks())),
       total_((partition_.chunks() + lag_ - 1) / lag_ * lag_ * steps_),
-      slot_bytes_(static_cast<int64_t>(context.scratch.size()) / kSlots / 64 * 64) {}
+      slot_bytes_(SlotBytes(context)) {}
+
+int64_t Ring::SlotBytes(const Context& context) {
+  const int64_t room = static_cast<int64_t>(context.scratch.size()) / kSlots;
+  return std::min(context.chunk_bytes, room) / 64 * 64;
+}
 
 Range Ring::ChunkOf(int64_t block, int64_t index) const {
   const int64_t chunk = Chunk(index);
@@ -43,20 +50,20 @@ std::byte* Ring::Combined(int64_t index) const {
 const std::byte* Ring::SendSource(int64_t index) const {
   if (StepInSegment(index) > 0) return Combined(index - lag_);  // passes on what the step before received
   const Range range = SendRange(index);
-  if (part_ == Part::kAllGather) return arguments_.output + range.begin * element_bytes_;
-  return arguments_.input + range.begin * element_bytes_;
+  const int64_t begin = part_ == Part::kAllGather ? partition_.block(static_cast<int>(rank_)).begin : 0;
+  return arguments_.input + (range.begin - begin) * element_bytes_;
+}
+
+void Ring::CopyOwn() {
+  own_copy_begun_ = true;
+  const Range mine = partition_.block(static_cast<int>(rank_));
+  std::byte* place = arguments_.output + mine.begin * element_bytes_;
+  if (part_ != Part::kAllGather || place == arguments_.input || mine.count == 0) return;
+  context_.kernels->copy(context_.stream, place, arguments_.input, mine.count * element_bytes_);
+  own_copied_ = context_.stream.Record();
 }
 
 absl::StatusOr<bool> Ring::Advance() {
-  if (part_ == Part::kAllGather && !own_copied_) {
-    const Range mine = partition_.block(static_cast<int>(rank_));
-    std::byte* place = arguments_.output + mine.begin * element_bytes_;
-    if (place != arguments_.input && mine.count > 0)
-      context_.kernels->copy(context_.stream, place, arguments_.input, mine.count * element_bytes_);
-    own_copied_ = true;
-    receives_[0].combined = context_.stream.Record();
-  }
-  if (part_ == Part::kAllGather && !receives_[0].combined.Done()) return false;
   for (bool again = true; again;) {
     again = PostReceives();
     LOCKSTEP_ASSIGN_OR_RETURN(const bool taken, TakeReceives());
@@ -64,8 +71,10 @@ absl::StatusOr<bool> Ring::Advance() {
     again |= PostSends();
     LOCKSTEP_ASSIGN_OR_RETURN(const bool retired, RetireSends());
     again |= retired;
+    // While the first messages are under way.
+    if (!own_copy_begun_) CopyOwn();
   }
-  return receives_taken_ == total_ && sends_done_ == total_;
+  return receives_taken_ == total_ && sends_done_ == total_ && own_copied_.Done();
 }
 
 bool Ring::PostReceives() {

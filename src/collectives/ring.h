@@ -29,6 +29,8 @@ class Ring : public Collective {
   // Chunks in flight each way, and staging slots.
   static constexpr int64_t kWindow = 4;
   static constexpr int64_t kSlots = 2 * kWindow;
+  // The largest chunk that the staging memory has room for.
+  static int64_t SlotBytes(const Context& context);
 
  private:
   struct Slot {
@@ -37,9 +39,9 @@ class Ring : public Collective {
     bool combining = false;
   };
   // The schedule goes through segments of `lag_` chunks of every block, through the steps of a segment, and
-  // through its chunks in each step. What a step receives is sent `lag_` places later, in the next step. A
-  // reduce-scatter keeps that in a slot meanwhile, so its segments are short; the others need one segment
-  // only.
+  // through its chunks in each step. What a step receives is sent `lag_` places later, in the next step: soon
+  // enough to be in the cache still, late enough to leave the wire no pause. A reduce-scatter keeps it in a
+  // slot meanwhile. An allgather calculates nothing and is one segment.
   int64_t StepInSegment(int64_t index) const { return index / lag_ % steps_; }
   int64_t Step(int64_t index) const { return first_step_ + StepInSegment(index); }
   int64_t Chunk(int64_t index) const { return index / (lag_ * steps_) * lag_ + index % lag_; }
@@ -53,6 +55,7 @@ class Ring : public Collective {
   std::byte* Combined(int64_t index) const;
   const std::byte* SendSource(int64_t index) const;
 
+  void CopyOwn();
   bool PostReceives();
   absl::StatusOr<bool> TakeReceives();
   bool PostSends();
@@ -70,7 +73,8 @@ class Ring : public Collective {
   const int64_t lag_;
   const int64_t total_;  // chunks of the whole schedule, each way
   const int64_t slot_bytes_;
-  bool own_copied_ = false;  // allgather: this rank's block is in the output
+  bool own_copy_begun_ = false;  // allgather: of this rank's block to the output
+  Event own_copied_;
   int64_t receives_posted_ = 0, receives_taken_ = 0;
   int64_t sends_posted_ = 0, sends_done_ = 0;
   std::array<Slot, kSlots> receives_;

@@ -8,6 +8,7 @@ namespace lockstep::collectives {
 struct TreePlace {
   int parent = -1;  // -1: the root
   std::vector<int> children;
+  int most_children = 0;  // of any rank
 };
 
 // Binomial tree: depth log2 P; the child with the largest subtree first. Ranks are counted from the root.

@@ -5,12 +5,13 @@
 
 namespace lockstep::collectives {
 
-TreeBroadcast::TreeBroadcast(const Context& context, const Arguments& arguments, TreePlace place)
+TreeBroadcast::TreeBroadcast(const Context& context, const Arguments& arguments, TreePlace place,
+                             int64_t chunk_bytes)
     : context_(context),
       arguments_(arguments),
       place_(std::move(place)),
       bytes_(arguments.output_count * SizeOf(arguments.descriptor.dtype)),
-      chunk_bytes_(context.chunk_bytes),
+      chunk_bytes_(chunk_bytes),
       chunks_((bytes_ + chunk_bytes_ - 1) / chunk_bytes_),
       receives_(kWindow),
       sends_(kWindow * place_.children.size()) {

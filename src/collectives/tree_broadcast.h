@@ -14,7 +14,7 @@ namespace lockstep::collectives {
 // chain.
 class TreeBroadcast : public Collective {
  public:
-  TreeBroadcast(const Context& context, const Arguments& arguments, TreePlace place);
+  TreeBroadcast(const Context& context, const Arguments& arguments, TreePlace place, int64_t chunk_bytes);
   absl::StatusOr<bool> Advance() override;
 
  private:

@@ -6,21 +6,24 @@
 namespace lockstep::collectives {
 namespace {
 
-// As large as asked for, as far as the staging memory of all lanes allows.
-int64_t ChunkElements(const Context& context, int64_t element_bytes, int64_t chunks_at_once) {
+// As large as asked for, as far as the staging memory of all lanes allows. The same on every rank, whatever
+// the number of its own children.
+int64_t ChunkElements(int64_t chunk_bytes, const Context& context, int64_t element_bytes,
+                      int64_t chunks_at_once) {
   const int64_t room = static_cast<int64_t>(context.scratch.size()) / chunks_at_once;
-  return std::max<int64_t>(1, std::min(context.chunk_bytes, room / 64 * 64) / element_bytes);
+  return std::max<int64_t>(1, std::min(chunk_bytes, room / 64 * 64) / element_bytes);
 }
 
 }  // namespace
 
-TreeReduce::TreeReduce(const Context& context, const Arguments& arguments, TreePlace place)
+TreeReduce::TreeReduce(const Context& context, const Arguments& arguments, TreePlace place,
+                       int64_t chunk_bytes)
     : context_(context),
       arguments_(arguments),
       place_(std::move(place)),
       element_bytes_(SizeOf(arguments.descriptor.dtype)),
       chunk_elements_(
-          ChunkElements(context, element_bytes_, kWindow * static_cast<int64_t>(place_.children.size() + 1))),
+          ChunkElements(chunk_bytes, context, element_bytes_, kWindow * (place_.most_children + 1))),
       chunks_((arguments.input_count + chunk_elements_ - 1) / chunk_elements_),
       lanes_(kWindow) {
   std::byte* memory = context_.scratch.data();

@@ -15,11 +15,12 @@ namespace lockstep::collectives {
 // chunks up a chain. Memory: a chunk for each child and one for the sum, kWindow times.
 class TreeReduce : public Collective {
  public:
-  TreeReduce(const Context& context, const Arguments& arguments, TreePlace place);
+  // Chunks are of `chunk_bytes`, or less where the staging memory is small.
+  TreeReduce(const Context& context, const Arguments& arguments, TreePlace place, int64_t chunk_bytes);
   absl::StatusOr<bool> Advance() override;
 
  private:
-  static constexpr int64_t kWindow = 2;
+  static constexpr int64_t kWindow = 4;
   struct Lane {
     std::vector<transport::Operation> receives;  // one a child
     transport::Operation send;
