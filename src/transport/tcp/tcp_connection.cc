@@ -100,8 +100,8 @@ bool TcpConnection::ProgressSend(Transport::Counters* counters) {
   const ssize_t sent = sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) {
     if (errno != EAGAIN && errno != EINTR)
-      Break(absl::UnavailableError(absl::StrCat("the connection to rank ", identity_.peer,
-                                                " broke while sending (", strerror(errno), ")")));
+      Break(LostRanksError({identity_.peer}, absl::StrCat("the connection to rank ", identity_.peer,
+                                                          " broke while sending (", strerror(errno), ")")));
     return false;
   }
   const size_t header_part = std::min(static_cast<size_t>(sent), net::kFrameHeaderBytes - send_header_done_);
@@ -147,8 +147,8 @@ bool TcpConnection::ProgressReceive(Transport::Counters* counters) {
   }
   if (received < 0) {
     if (errno != EAGAIN && errno != EINTR)
-      Break(absl::UnavailableError(absl::StrCat("the connection to rank ", identity_.peer,
-                                                " broke while receiving (", strerror(errno), ")")));
+      Break(LostRanksError({identity_.peer}, absl::StrCat("the connection to rank ", identity_.peer,
+                                                          " broke while receiving (", strerror(errno), ")")));
     return false;
   }
   return TakeReceived(static_cast<size_t>(received), counters);
