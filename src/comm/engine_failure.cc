@@ -131,12 +131,13 @@ void Engine::CheckLeavers(Clock::time_point now) {
       head_ != nullptr || std::any_of(point_to_point_.begin(), point_to_point_.end(),
                                       [&](const WorkState* work) { return left_.count(work->peer) > 0; });
   if (!missed) return;
+  // The others hear it from the first to miss somebody, before its own leaving confuses them.
   const std::vector<int> ranks(left_.begin(), left_.end());
   Poison(LostRanksError(ranks,
                         absl::StrCat("rank ", absl::StrJoin(ranks, ", "), " finished and left while rank ",
                                      options_.rank, " waits in ", CurrentCall(), " of communicator \"",
                                      options_.name, "\" (ranks must make the same calls)")),
-         /*tell_others=*/false, 0, now);
+         /*tell_others=*/true, 0, now);
 }
 
 void Engine::CheckDeadline(WorkState* work, Clock::time_point now) {
