@@ -1,16 +1,19 @@
 #include "src/base/env.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "src/base/log.h"
 
 extern char** environ;
@@ -20,15 +23,17 @@ namespace {
 
 constexpr Variable kVariables[] = {
     {"LOCKSTEP_ALGORITHM", "choice", "auto",
-     "algorithm of collectives that do not ask for one: auto, ring, ..."},
-    {"LOCKSTEP_BACKEND", "choice", "auto", "backend: auto, nccl, ucx, tcp; a forced one never falls back"},
+     "algorithm of collectives that do not ask for one: auto, ring, recursive_doubling, halving_doubling, "
+     "tree, direct"},
+    {"LOCKSTEP_BACKEND", "choice", "auto", "how bytes travel (a forced backend never falls back): auto, tcp"},
     {"LOCKSTEP_BUFFER_BYTES", "bytes", "64MiB", "bound of a communicator's staging memory"},
     {"LOCKSTEP_CREATION_TIMEOUT", "duration", "5min", "deadline of Communicator::Create"},
     {"LOCKSTEP_HEARTBEAT_TIMEOUT", "duration", "30s", "a rank that is silent for this long is lost"},
-    {"LOCKSTEP_LOG_LEVEL", "choice", "warning", "what is logged to stderr: error, warning, info, debug"},
+    {"LOCKSTEP_LOG_LEVEL", "choice", "warning",
+     "what is logged to stderr, and all before it: error, warning, info, debug"},
     {"LOCKSTEP_RESTART_COUNT", "number", "0", "set by lockstep run: how often the job has been restarted"},
     {"LOCKSTEP_SECRET", "text", "", "the job's secret; without one everything listens on loopback only"},
-    {"LOCKSTEP_SECRET_FILE", "text", "", "a file that holds the job's secret"},
+    {"LOCKSTEP_SECRET_FILE", "text", "", "a file that holds the job's secret; lockstep run makes one"},
     {"LOCKSTEP_SOCKET_IFNAME", "text", "",
      "interfaces to use: name prefixes, ^ excludes, = asks for exact names"},
     {"LOCKSTEP_SPIN", "duration", "50us", "how long a waiting thread polls before it sleeps"},
@@ -92,7 +97,7 @@ absl::StatusOr<std::chrono::nanoseconds> ParseDuration(const std::string& text) 
   if (SplitUnit(text, &number, &unit) && number >= 0)
     for (const auto& known : kUnits)
       if (unit == known.unit && number * known.seconds < 1e9)
-        return std::chrono::nanoseconds(static_cast<int64_t>(number * known.seconds * 1e9));
+        return std::chrono::nanoseconds(std::llround(number * known.seconds * 1e9));
   return absl::InvalidArgumentError(
       absl::StrCat("\"", text, "\" is not a duration; write 30s, 10min, 1.5h, 200ms or 50us"));
 }
@@ -147,6 +152,20 @@ absl::StatusOr<int64_t> Number(const char* name) {
   int64_t number = 0;
   if (!absl::SimpleAtoi(value, &number)) return Malformed(name, value, "write a whole number");
   return number;
+}
+
+absl::Status Check(const Variable& variable) {
+  const std::string type = variable.type, value = Text(variable.name);
+  if (type == "duration") return Duration(variable.name).status();
+  if (type == "bytes") return Bytes(variable.name).status();
+  if (type == "flag") return Flag(variable.name).status();
+  if (type == "number") return Number(variable.name).status();
+  if (type != "choice") return absl::OkStatus();
+  const std::string help = variable.help;
+  const std::string listed = help.substr(help.rfind(": ") + 2);
+  for (const std::string& choice : std::vector<std::string>(absl::StrSplit(listed, ", ")))
+    if (value == choice) return absl::OkStatus();
+  return Malformed(variable.name, value, absl::StrCat("write one of ", listed));
 }
 
 std::optional<std::string> Nearest(const std::string& name, const std::vector<std::string>& known) {

@@ -17,13 +17,16 @@ struct Variable {
   const char* name;
   const char* type;           // "duration", "bytes", "text", "choice", "flag", "number"
   const char* default_value;  // as one would write it; empty: none
-  const char* help;           // one line
+  const char* help;           // one line; of a choice also what may be chosen
 };
 absl::Span<const Variable> Variables();
+// Whether the variable's present value can be understood. InvalidArgument says what is accepted.
+absl::Status Check(const Variable& variable);
 
 // Readers look the variable up at every call, so that a program (or a test) may set it at any time before it
 // makes a communicator. Unset or empty gives the table's default. InvalidArgument names the variable, its
 // value and what is accepted. Reading a variable that is not in the table is a bug and ends the program.
+// Thread-safe, as long as nobody changes the environment meanwhile.
 std::string Text(const char* name);
 absl::StatusOr<std::chrono::nanoseconds> Duration(const char* name);
 absl::StatusOr<int64_t> Bytes(const char* name);
@@ -40,7 +43,7 @@ std::optional<std::string> Nearest(const std::string& name, const std::vector<st
 
 // Warns, once a process, of each LOCKSTEP_* variable in the environment that is not in the table.
 void WarnOfUnknownVariables();
-// The warnings that it would print.
+// The warnings that it would print, each with the nearest known name.
 std::vector<std::string> UnknownVariables();
 
 }  // namespace lockstep::env

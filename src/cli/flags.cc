@@ -96,6 +96,8 @@ absl::Status FlagTable::Parse(const std::vector<std::string>& arguments, std::ve
     const auto flag =
         std::find_if(flags_.begin(), flags_.end(), [&](const Flag& f) { return f.name == name; });
     if (flag == flags_.end()) return Unknown(name);
+    if (flag->is_switch && equals != std::string::npos)
+      return absl::InvalidArgumentError(absl::StrCat("the flag ", name, " takes no value"));
     std::string value;
     if (!flag->is_switch && equals != std::string::npos) {
       value = argument.substr(equals + 1);

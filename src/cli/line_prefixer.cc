@@ -14,25 +14,30 @@ void LinePrefixer::Take(const char* data, size_t size) {
     partial_.append(data, newline);
     data = newline;
     if (newline != end) {
-      WriteLine(partial_);
-      partial_.clear();
+      EndLine();
       ++data;
     } else if (partial_.size() >= kLongestLine) {
-      WriteLine(partial_);
-      partial_.clear();
+      EndLine();
     }
   }
+  WriteOut();
 }
 
 void LinePrefixer::Finish() {
-  if (!partial_.empty()) WriteLine(partial_);
+  if (!partial_.empty()) EndLine();
+  WriteOut();
+}
+
+void LinePrefixer::EndLine() {
+  out_.append(prefix_).append(partial_).push_back('\n');
+  last_lines_.push_back(partial_.substr(0, kKeptBytes));
+  if (last_lines_.size() > kKeptLines) last_lines_.pop_front();
   partial_.clear();
 }
 
-void LinePrefixer::WriteLine(const std::string& line) {
-  const std::string out = prefix_ + line + "\n";
-  for (size_t done = 0; done < out.size();) {
-    const ssize_t n = write(fd_, out.data() + done, out.size() - done);
+void LinePrefixer::WriteOut() {
+  for (size_t done = 0; done < out_.size();) {
+    const ssize_t n = write(fd_, out_.data() + done, out_.size() - done);
     if (n > 0) {
       done += static_cast<size_t>(n);
     } else if (errno == EAGAIN) {
@@ -42,8 +47,7 @@ void LinePrefixer::WriteLine(const std::string& line) {
       break;  // nobody reads any more
     }
   }
-  last_lines_.push_back(line.substr(0, 1000));
-  if (last_lines_.size() > kKeptLines) last_lines_.pop_front();
+  out_.clear();
 }
 
 }  // namespace lockstep::cli

@@ -2,13 +2,16 @@
 
 #include <deque>
 #include <string>
+#include <utility>
 
 namespace lockstep::cli {
 
 // Turns one rank's output stream into whole lines with a prefix, and keeps the last ones for a report.
 //
-// A line is written with one system call once its end has come, so that lines of different ranks never mix. A
-// last line without an end gets one from Finish().
+// A line is written once its end has come, so that lines of different ranks never mix; lines that came
+// together go out in one system call. A last line without an end gets one from Finish().
+//
+// Not thread-safe: all streams of a job belong to one thread, which is what keeps lines whole.
 class LinePrefixer {
  public:
   // `fd` is borrowed.
@@ -16,17 +19,20 @@ class LinePrefixer {
 
   void Take(const char* data, size_t size);
   void Finish();
+  // Without the prefix, each cut after its first 1000 bytes.
   const std::deque<std::string>& last_lines() const { return last_lines_; }
 
  private:
   static constexpr size_t kKeptLines = 10;
+  static constexpr size_t kKeptBytes = 1000;
   // A line longer than this goes out in pieces, so that memory stays bounded.
   static constexpr size_t kLongestLine = 4 << 20;
-  void WriteLine(const std::string& line);
+  void EndLine();
+  void WriteOut();
 
   const int fd_;
   const std::string prefix_;
-  std::string partial_;
+  std::string partial_, out_;
   std::deque<std::string> last_lines_;
 };
 

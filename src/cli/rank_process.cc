@@ -1,12 +1,13 @@
 #include "src/cli/rank_process.h"
 
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -32,14 +33,12 @@ absl::StatusOr<Pipe> MakePipe() {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // the launcher died before the line above
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int null = open("/dev/null", O_RDONLY);
+  sigprocmask(SIG_SETMASK, &options.signal_mask, nullptr);
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(null, STDIN_FILENO);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
-  if (options.inherited_fd >= 0) fcntl(options.inherited_fd, F_SETFD, 0);
+  for (int fd : options.inherited_fds) fcntl(fd, F_SETFD, 0);
   for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> argv;
   for (const std::string& argument : options.command) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -48,6 +47,16 @@ absl::StatusOr<Pipe> MakePipe() {
   const int why = errno;
   [[maybe_unused]] const ssize_t told = write(failure, &why, sizeof why);
   _exit(127);
+}
+
+// 0 once the child has become the program, else errno of what failed.
+int WaitForExec(int failure_fd) {
+  int why = 0;
+  ssize_t n;
+  do {
+    n = read(failure_fd, &why, sizeof why);
+  } while (n < 0 && errno == EINTR);
+  return n == sizeof why ? why : 0;
 }
 
 }  // namespace
@@ -61,16 +70,12 @@ absl::StatusOr<RankProcess> RankProcess::Start(const Options& options) {
   if (pid < 0) return absl::ResourceExhaustedError(absl::StrCat("no process (", strerror(errno), ")"));
   if (pid == 0) Become(options, out.write.get(), err.write.get(), failure.write.get(), parent);
   failure.write = net::UniqueFd();
-  int why = 0;
-  ssize_t told;
-  do {
-    told = read(failure.read.get(), &why, sizeof why);
-  } while (told < 0 && errno == EINTR);
-  if (told == sizeof why) {
+  if (const int why = WaitForExec(failure.read.get()); why != 0) {
     waitpid(pid, nullptr, 0);
     const std::string message =
         absl::StrCat("cannot start \"", options.command[0], "\" (", strerror(why), ")");
-    return why == EACCES ? absl::PermissionDeniedError(message) : absl::NotFoundError(message);
+    return why == ENOENT || why == ENOTDIR ? absl::NotFoundError(message)
+                                           : absl::PermissionDeniedError(message);
   }
   fcntl(out.read.get(), F_SETFL, O_NONBLOCK);
   fcntl(err.read.get(), F_SETFL, O_NONBLOCK);
@@ -85,19 +90,21 @@ RankProcess::RankProcess(int rank, pid_t pid, net::UniqueFd out, net::UniqueFd e
       out_lines_(STDOUT_FILENO, prefix),
       err_lines_(STDERR_FILENO, prefix) {}
 
-bool RankProcess::Read(net::UniqueFd* fd, LinePrefixer* lines) {
+void RankProcess::Read(net::UniqueFd* fd, LinePrefixer* lines) {
+  // A rank that writes without end must not keep the others, and the signals, waiting.
+  constexpr int kMostReads = 16;
   char buffer[65536];
-  while (*fd) {
+  for (int i = 0; i < kMostReads && *fd; ++i) {
     const ssize_t n = read(fd->get(), buffer, sizeof buffer);
     if (n > 0) {
       lines->Take(buffer, static_cast<size_t>(n));
     } else if (n == 0) {
       *fd = net::UniqueFd();
+      lines->Finish();
     } else if (errno != EINTR) {
-      return false;
+      return;
     }
   }
-  return true;
 }
 
 void RankProcess::ReadOutput() {
@@ -111,25 +118,36 @@ std::vector<std::string> RankProcess::LastLines() const {
   return {lines.begin(), lines.end()};
 }
 
-void RankProcess::SetEnded(int wait_status) {
+bool RankProcess::NoticeEnd() {
+  siginfo_t info = {};
+  if (ended_ || waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+      info.si_pid != pid_)
+    return false;
   ended_ = true;
-  wait_status_ = wait_status;
-  ReadOutput();
-  out_lines_.Finish();
-  err_lines_.Finish();
-}
-
-int RankProcess::exit_status() const {
-  return WIFSIGNALED(wait_status_) ? 128 + WTERMSIG(wait_status_) : WEXITSTATUS(wait_status_);
+  signal_ = info.si_code == CLD_EXITED ? 0 : info.si_status;
+  exit_status_ = signal_ != 0 ? 128 + signal_ : info.si_status;
+  return true;
 }
 
 std::string RankProcess::HowItEnded() const {
-  if (WIFSIGNALED(wait_status_))
-    return absl::StrCat("was killed by signal ", WTERMSIG(wait_status_), " (",
-                        strsignal(WTERMSIG(wait_status_)), ")");
-  return absl::StrCat("exited with ", WEXITSTATUS(wait_status_));
+  if (signal_ != 0) return absl::StrCat("was killed by signal ", signal_, " (", strsignal(signal_), ")");
+  return absl::StrCat("exited with ", exit_status_);
 }
 
 void RankProcess::Signal(int signal) const { kill(-pid_, signal); }
+
+void RankProcess::Collect() {
+  using Clock = std::chrono::steady_clock;
+  Signal(SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  // A process that has left the group may keep the pipes open; it gets this long.
+  const auto deadline = Clock::now() + std::chrono::milliseconds(500);
+  for (ReadOutput(); (out_ || err_) && Clock::now() < deadline; ReadOutput()) {
+    pollfd waits[] = {{out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}};
+    poll(waits, 2, 50);
+  }
+  out_lines_.Finish();
+  err_lines_.Finish();
+}
 
 }  // namespace lockstep::cli
