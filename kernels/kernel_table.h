@@ -15,10 +15,11 @@ namespace lockstep::kernels {
 // is (on the inline host stream: on return). Pointers may have any alignment; counts are in elements and may
 // be 0 or beyond 2^31. Functions are thread-safe, and allocate only where the work has to be queued.
 //
-// The same inputs give the same bits on every device and instruction set. Subnormal numbers are kept;
-// rounding is to nearest, ties to even. A result too large for its type becomes infinity; f8e4m3, which has
-// none, gives NaN for it, without saturation (OCP's non-saturating conversion, as ml_dtypes and PyTorch do
-// it).
+// The same inputs give the same bits on every device and instruction set. Subnormal numbers are kept and
+// rounding is to nearest, ties to even, while the calling thread's floating point modes are those that a
+// process starts with (a program linked with -ffast-math may start otherwise). A result too large for its
+// type becomes infinity; f8e4m3, which has none, gives NaN for it, without saturation (OCP's non-saturating
+// conversion, as ml_dtypes and PyTorch do it).
 struct KernelTable {
   // destination[i] = round((s0[i] op s1[i] op ... ) / divisor): the left fold over `sources` (at least one),
   // in f32 for f16, bf16, f8 and f32, in f64 for f64, wrapping for integers; divided by `divisor` when that

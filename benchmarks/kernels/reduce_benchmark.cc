@@ -46,8 +46,7 @@ void Sum(benchmark::State& state, const Loops& loops, DType dtype) {
   const device::Buffer source = Filled(bytes, dtype), destination = Filled(bytes, dtype);
   const void* const sources[2] = {destination.data(), source.data()};
   for (auto _ : state) {
-    loops.reduce(dtype, ReduceOp::kSum, destination.data(), sources, 2,
-                 bytes / SizeOf(dtype), 1);
+    loops.reduce(dtype, ReduceOp::kSum, destination.data(), sources, 2, bytes / SizeOf(dtype), 1);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * bytes * 3);
