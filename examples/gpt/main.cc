@@ -80,7 +80,8 @@ int main(int argc, char** argv) {
     status = absl::ResourceExhaustedError(
         "the model does not fit into memory (take a smaller --width, --layers, --context or --batch)");
   } catch (const dnnl::error& error) {
-    status = absl::InternalError(absl::StrFormat("oneDNN failed (%s) Is libdnnl whole?", error.what()));
+    status = absl::InternalError(
+        absl::StrFormat("oneDNN failed (%s) Are the sizes sensible? Try the default ones", error.what()));
   }
   if (!status.ok()) std::fprintf(stderr, "lockstep-gpt: %s\n", std::string(status.message()).c_str());
   return status.ok() ? 0 : 1;
