@@ -20,7 +20,7 @@ function(lockstep_test name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE lockstep_internal GTest::gtest GTest::gmock GTest::gtest_main ${arg_LIBRARIES})
   lockstep_warnings(${name})
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 TEST_LIST ${name}_cases)
+  gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 TEST_LIST ${name}_cases)
   # Not through gtest_discover_tests, which takes a second label for the name of the next property.
   set(properties_file ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
   file(CONFIGURE OUTPUT ${properties_file} @ONLY CONTENT

@@ -12,16 +12,21 @@ done
 [[ ${#compilers[@]} -eq 3 ]] && unset 'compilers[2]'
 failures=0
 
+# alone COMPILER HEADER: compiles a program that is that header, twice.
+alone() {
+  local name=lockstep/$(basename "$2")
+  printf '#include "%s"\n#include "%s"\n' "$name" "$name" |
+    "$1" -std=c++20 -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -fsyntax-only -I"$include" -x c++ - || {
+    echo "FAILED: $name does not compile alone with $1"
+    return 1
+  }
+}
+export -f alone
+export include
+
 for compiler in "${compilers[@]}"; do
-  for header in "$include"/lockstep/*.h; do
-    name=lockstep/$(basename "$header")
-    if ! printf '#include "%s"\n#include "%s"\n' "$name" "$name" |
-      "$compiler" -std=c++20 -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -fsyntax-only \
-        -I"$include" -x c++ -; then
-      echo "FAILED: $name does not compile alone with $compiler"
-      failures=$((failures + 1))
-    fi
-  done
+  printf '%s\0' "$include"/lockstep/*.h |
+    xargs -0 -n 1 -P 2 bash -c 'alone "$0" "$1"' "$compiler" || failures=$((failures + 1))
 done
 
 opened=$(printf '#include "lockstep/lockstep.h"\n' | g++ -std=c++20 -I"$include" -x c++ -M -)
