@@ -69,7 +69,8 @@ class RankCall {
   void Allocate();
   // Compares `count` elements of the output from `begin` on.
   std::string CheckRun(int64_t begin, const std::byte* expected, int64_t count) const;
-  int64_t Offset(const std::vector<int64_t>& counts, int rank) const;
+  // Of a rank's block in the whole, in elements.
+  int64_t Offset(int rank) const;
   std::string CheckGuards() const;
 
   const Case case_;

@@ -20,10 +20,6 @@ bool HasCounts(OpKind op) {
          op == OpKind::kScatterV;
 }
 
-int64_t Sum(const std::vector<int64_t>& counts) {
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-}
-
 }  // namespace
 
 int64_t BlockCount(const Case& one, int from, int to) {
@@ -35,9 +31,10 @@ int64_t BlockCount(const Case& one, int from, int to) {
 
 RankCall::RankCall(const Case& one, const Data& data, int rank)
     : case_(one), data_(data), rank_(rank), size_(SizeOf(one.dtype)) {
-  for (int other = 0; other < one.world_size; ++other) {
-    counts_.push_back(BlockCount(one, one.op == OpKind::kAllToAllV ? rank : other, other));
-    recv_counts_.push_back(BlockCount(one, other, rank));
+  const bool pairs = one.op == OpKind::kAllToAllV;
+  for (int other = 0; other < one.world_size && (pairs || HasCounts(one.op)); ++other) {
+    counts_.push_back(BlockCount(one, pairs ? rank : other, other));
+    if (pairs) recv_counts_.push_back(BlockCount(one, other, rank));
   }
   Shape();
   Allocate();
@@ -46,17 +43,16 @@ RankCall::RankCall(const Case& one, const Data& data, int rank)
   if (one.op == OpKind::kBroadcast && rank == one.root && output_count_ > 0)
     std::memcpy(output_, data.input(rank), static_cast<size_t>(output_count_ * size_));
   const bool root_only = one.op == OpKind::kGatherV || one.op == OpKind::kScatterV;
-  if (!(HasCounts(one.op) && (!root_only || rank == one.root)) && one.op != OpKind::kAllToAllV)
-    counts_.clear();
-  if (one.op != OpKind::kAllToAllV) recv_counts_.clear();
+  if (root_only && rank != one.root) counts_.clear();
 }
 
-int64_t RankCall::Offset(const std::vector<int64_t>& counts, int rank) const {
-  return std::accumulate(counts.begin(), counts.begin() + rank, int64_t{0});
+int64_t RankCall::Offset(int rank) const {
+  if (counts_.empty()) return rank * case_.count;
+  return std::accumulate(counts_.begin(), counts_.begin() + rank, int64_t{0});
 }
 
 void RankCall::Shape() {
-  const int64_t total = Sum(counts_), mine = counts_[static_cast<size_t>(rank_)];
+  const int64_t total = Offset(case_.world_size), mine = BlockCount(case_, rank_, rank_);
   const bool at_root = rank_ == case_.root;
   switch (case_.op) {
     case OpKind::kAllReduce:
@@ -75,32 +71,34 @@ void RankCall::Shape() {
     case OpKind::kAllGatherV:
       input_count_ = mine;
       output_count_ = total;
-      input_offset_ = Offset(counts_, rank_);
+      input_offset_ = Offset(rank_);
       break;
     case OpKind::kReduceScatter:
     case OpKind::kReduceScatterV:
       input_count_ = total;
       output_count_ = mine;
-      output_offset_ = Offset(counts_, rank_);
+      output_offset_ = Offset(rank_);
       break;
     case OpKind::kGather:
     case OpKind::kGatherV:
       input_count_ = mine;
       output_count_ = at_root ? total : 0;
       has_output_ = at_root;
-      input_offset_ = Offset(counts_, rank_);
+      input_offset_ = Offset(rank_);
       break;
     case OpKind::kScatter:
     case OpKind::kScatterV:
       input_count_ = at_root ? total : 0;
       output_count_ = mine;
       has_input_ = at_root;
-      output_offset_ = Offset(counts_, rank_);
+      output_offset_ = Offset(rank_);
       break;
     case OpKind::kAllToAll:
     case OpKind::kAllToAllV:
       input_count_ = total;
-      output_count_ = Sum(recv_counts_);
+      output_count_ = recv_counts_.empty()
+                          ? total
+                          : std::accumulate(recv_counts_.begin(), recv_counts_.end(), int64_t{0});
       break;
     default:
       has_input_ = has_output_ = false;

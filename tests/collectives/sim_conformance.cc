@@ -28,12 +28,26 @@ std::string SimConformance::Run(const Case& one, const Data& data) {
 
 SimConformance::Result SimConformance::RunProgram(const std::vector<Case>& cases,
                                                   const std::vector<const Data*>& data) {
+  for (Rank& rank : ranks_) {
+    rank.program.clear();
+    for (size_t i = 0; i < cases.size(); ++i) rank.program.push_back({&cases[i], data[i]});
+  }
+  return RunPrograms();
+}
+
+SimConformance::Result SimConformance::RunEach(absl::FunctionRef<Call(int rank)> call_of) {
+  for (size_t rank = 0; rank < ranks_.size(); ++rank)
+    ranks_[rank].program.assign(1, call_of(static_cast<int>(rank)));
+  return RunPrograms();
+}
+
+SimConformance::Result SimConformance::RunPrograms() {
   std::vector<transport::sim::SimWorld::Program> programs;
   for (int rank = 0; rank < world_->world_size(); ++rank) {
     Rank& mine = ranks_[static_cast<size_t>(rank)];
     mine.next = 0;
     mine.problem.clear();
-    programs.emplace_back([this, rank, &cases, &data] { return Advance(rank, cases, data); });
+    programs.emplace_back([this, rank] { return Advance(rank); });
   }
   transport::sim::SimWorld::Outcome outcome = world_->Run(programs);
   Result result{std::move(outcome.status), std::move(outcome.ranks), {}};
@@ -42,17 +56,22 @@ SimConformance::Result SimConformance::RunProgram(const std::vector<Case>& cases
   if (!result.deadlock.ok())
     for (int rank = 0; rank < world_->world_size(); ++rank) world_->transport(rank).Abort(result.deadlock);
   for (Rank& rank : ranks_) rank.collective.reset();
-  sequence_ += cases.size();
+  sequence_ += ranks_[0].program.size();
   return result;
 }
 
-absl::StatusOr<bool> SimConformance::Advance(int rank, const std::vector<Case>& cases,
-                                             const std::vector<const Data*>& data) {
+std::vector<std::byte> SimConformance::Output(int rank) const {
+  const TensorView output = ranks_[static_cast<size_t>(rank)].call->output();
+  const auto* begin = static_cast<const std::byte*>(output.data);
+  return {begin, begin + output.bytes()};
+}
+
+absl::StatusOr<bool> SimConformance::Advance(int rank) {
   Rank& mine = ranks_[static_cast<size_t>(rank)];
   for (;;) {
     if (mine.collective == nullptr) {
-      if (mine.next == cases.size()) return true;
-      LOCKSTEP_RETURN_IF_ERROR(Begin(rank, cases[mine.next], *data[mine.next]));
+      if (mine.next == mine.program.size()) return true;
+      LOCKSTEP_RETURN_IF_ERROR(Begin(rank, *mine.program[mine.next].one, *mine.program[mine.next].data));
     }
     LOCKSTEP_ASSIGN_OR_RETURN(const bool over, mine.collective->Advance());
     if (!over) return false;

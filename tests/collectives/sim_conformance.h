@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "lockstep/stream.h"
 #include "src/collectives/collective.h"
 #include "src/transport/sim/sim_world.h"
@@ -25,25 +27,35 @@ class SimConformance {
   // One case on every rank. Empty when all went well and every output is right.
   std::string Run(const Case& one, const Data& data);
 
-  // Several in a row; ranks go on to the next without waiting for each other. By rank: how it ended and, when
-  // well, whether everything it computed is right.
+  // By rank: how it ended and, when well, whether everything it computed is right.
   struct Result {
     absl::Status deadlock;
     std::vector<absl::Status> statuses;
     std::vector<std::string> problems;
   };
+  // Several in a row; ranks go on to the next without waiting for each other.
   Result RunProgram(const std::vector<Case>& cases, const std::vector<const Data*>& data);
+  // One call on each rank, not necessarily the same.
+  struct Call {
+    const Case* one;
+    const Data* data;
+  };
+  Result RunEach(absl::FunctionRef<Call(int rank)> call_of);
+
+  // What the rank's last call has left in its output.
+  std::vector<std::byte> Output(int rank) const;
 
  private:
   struct Rank {
     std::vector<std::byte> scratch;
     std::unique_ptr<RankCall> call;
     std::unique_ptr<collectives::Collective> collective;
+    std::vector<Call> program;
     size_t next = 0;
     std::string problem;
   };
-  absl::StatusOr<bool> Advance(int rank, const std::vector<Case>& cases,
-                               const std::vector<const Data*>& data);
+  Result RunPrograms();
+  absl::StatusOr<bool> Advance(int rank);
   absl::Status Begin(int rank, const Case& one, const Data& data);
 
   transport::sim::SimWorld* const world_;

@@ -32,6 +32,9 @@ struct SimOptions {
   int64_t notice_ns = 1'000'000;
   // The heartbeat's time-out: how long after a partition each side takes the other for lost.
   int64_t silence_ns = 1'000'000'000;
+  // When nothing is under way any more, programs are asked so often before the verdict is a deadlock: kernels
+  // of a fake device complete after a number of polls.
+  int idle_polls = 256;
 };
 
 }  // namespace lockstep::transport::sim

@@ -10,8 +10,6 @@
 namespace lockstep::transport::sim {
 namespace {
 
-// How often programs are asked in vain before the verdict is a deadlock; late kernels count polls.
-constexpr int kPolls = 64;
 // Ranks that a deadlock's description goes into.
 constexpr int kDescribed = 64;
 
@@ -144,7 +142,7 @@ void SimWorld::Spread(int rank) {
 
 bool SimWorld::PollUnfinished() {
   const int before = unfinished_;
-  for (int round = 0; round < kPolls; ++round) {
+  for (int round = 0; round < options_.idle_polls; ++round) {
     for (int rank = 0; rank < world_size(); ++rank) Advance(rank);
     AdvanceReady();
     if (unfinished_ < before || !events_.empty()) return true;
