@@ -1,14 +1,15 @@
 #include "src/comm/control_plane.h"
 
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "lockstep/status.h"
 #include "src/comm/control/control_link.h"
 #include "src/comm/control/control_machine.h"
@@ -20,11 +21,24 @@ namespace asio = boost::asio;
 
 // How long a peer has for the handshake when it is asked whether it lives.
 constexpr std::chrono::seconds kDialTimeout{2};
+// How long a goodbye waits for the neighbours to have heard it.
+constexpr std::chrono::milliseconds kGoodbyeTimeout{500};
 
-// A rank that leaves waits this long for its links to take what it has to say.
-constexpr std::chrono::milliseconds kLastWords{500};
+double Seconds(std::chrono::nanoseconds duration) { return std::chrono::duration<double>(duration).count(); }
 
-// Drives a ControlMachine on the switchboard's control thread.
+std::string Ranks(const std::vector<int>& ranks) {
+  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", absl::StrJoin(ranks, ", "));
+}
+
+// Nobody listens where the rank was, or somebody else does. Other errors tell nothing of it.
+bool IsGone(const absl::Status& dialled) {
+  return absl::IsUnavailable(dialled) || absl::IsFailedPrecondition(dialled) ||
+         absl::IsPermissionDenied(dialled);
+}
+
+// Drives a ControlMachine: what it sends goes out on the switchboard's control thread, where also its timers
+// are and what comes in is read. Two ranks may hold several connections to each other, when both have dialled
+// at once; the newest is written to, all are read, and the link is up while there is one.
 class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
  public:
   AsioControlPlane(std::shared_ptr<net::Switchboard> switchboard, Options options)
@@ -36,7 +50,6 @@ class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
         flush_(switchboard_->io()) {}
 
   absl::Status Link() {
-    const auto deadline = std::chrono::steady_clock::now() + options_.creation_timeout;
     switchboard_->OnAccept(net::Role::kControl, [this](const net::Hello& peer, net::UniqueFd socket) {
       AddLink(peer.rank, std::move(socket));
     });
@@ -45,23 +58,36 @@ class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
       machine_.Start(Now());
       ArmTick();
     });
-    while (std::chrono::steady_clock::now() < deadline) {
-      {
-        absl::MutexLock lock(&mu_);
-        if (machine_.LinkedWithAllNeighbours()) return absl::OkStatus();
-        changed_.WaitWithTimeout(&mu_, absl::Milliseconds(50));
-      }
+    absl::MutexLock lock(&mu_);
+    const absl::Time deadline = absl::Now() + absl::FromChrono(options_.creation_timeout);
+    while (!machine_.LinkedWithAllNeighbours()) {
+      if (!refusal_.ok()) return refusal_;
+      if (!changed_.WaitWithDeadline(&mu_, deadline)) continue;
+      return absl::DeadlineExceededError(
+          absl::StrCat("no control connection with ", Ranks(machine_.MissingNeighbours()), " within ",
+                       Seconds(options_.creation_timeout),
+                       " s (they did not answer at their addresses); see that the network lets the ranks "
+                       "reach each other, or raise the creation time-out"));
     }
-    return absl::DeadlineExceededError(
-        "not all control connections could be made within the creation time-out");
+    return absl::OkStatus();
   }
 
   ~AsioControlPlane() override {
     switchboard_->OnAccept(net::Role::kControl, {});
-    SendWhatIsLeft();
+    {
+      absl::MutexLock lock(&mu_);
+      machine_.Flush();
+    }
+    switchboard_->RunSync([this] { SayGoodbye(); });
+    if (!switchboard_->OnControlThread()) {
+      absl::MutexLock lock(&mu_);
+      mu_.AwaitWithTimeout(absl::Condition(this, &AsioControlPlane::AllClosed),
+                           absl::FromChrono(kGoodbyeTimeout));
+    }
     switchboard_->RunSync([this] {
-      for (auto& [peer, link] : links_) link->SayGoodbye();
-      links_.clear();
+      for (auto& [peer, links] : links_)
+        for (const std::shared_ptr<ControlLink>& link : links) link->Close();
+      for (const std::shared_ptr<ControlLink>& link : finishing_) link->Close();
       tick_.cancel();
       flush_.cancel();
       // Handlers of dials and timers that are still to come look here first.
@@ -75,7 +101,7 @@ class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
     AfterChange();
   }
 
-  // Listeners are called with mu_ held.
+  // Listeners are called with mu_ held: none is running after this.
   void Unregister(uint64_t communicator) override {
     absl::MutexLock lock(&mu_);
     machine_.Unregister(communicator);
@@ -112,7 +138,7 @@ class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
 
   absl::StatusOr<std::vector<int>> AgreeOnSurvivors(uint64_t communicator, uint32_t epoch,
                                                     std::chrono::nanoseconds timeout) override {
-    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    const absl::Time deadline = absl::Now() + absl::FromChrono(timeout);
     absl::MutexLock lock(&mu_);
     machine_.BeginAgreement(communicator, epoch, Now());
     AfterChange();
@@ -120,22 +146,37 @@ class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
       absl::StatusOr<std::optional<std::vector<int>>> agreed = machine_.Agreed(communicator, epoch);
       if (!agreed.ok()) return std::move(agreed).status();
       if (*agreed) return **agreed;
-      if (std::chrono::steady_clock::now() >= deadline)
-        return absl::DeadlineExceededError(absl::StrCat(
-            "rank ", options_.rank, " of the job waited for an agreement on the survivors, but rank ",
-            absl::StrJoin(machine_.AgreementMissing(communicator, epoch), ", "), " did not call Shrink()"));
-      changed_.WaitWithTimeout(&mu_, absl::Milliseconds(50));
+      if (!changed_.WaitWithDeadline(&mu_, deadline)) continue;
+      return absl::DeadlineExceededError(absl::StrCat(
+          "rank ", options_.rank, " of the job waited ", Seconds(timeout),
+          " s for an agreement on the survivors (", Ranks(machine_.AgreementMissing(communicator, epoch)),
+          " of the job did not take part); every rank that is left must call Shrink()"));
     }
   }
 
  private:
+  using Links = std::vector<std::shared_ptr<ControlLink>>;
+
   static ControlMachine::Time Now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
   // ControlMachine::Outputs: with mu_ held, on any thread.
   void Send(int peer, net::FrameKind kind, const std::string& payload) override {
     switchboard_->Post([this, alive = alive_, peer, kind, payload] {
       if (!*alive) return;
-      if (const auto link = links_.find(peer); link != links_.end()) link->second->Send(kind, payload);
+      const auto links = links_.find(peer);
+      if (links == links_.end()) return;
+      const std::shared_ptr<ControlLink> newest = links->second.back();
+      newest->Send(kind, payload);
+    });
+  }
+
+  void CloseLink(int peer) override {
+    switchboard_->Post([this, alive = alive_, peer] {
+      if (!*alive) return;
+      const auto links = links_.find(peer);
+      if (links == links_.end()) return;
+      for (const std::shared_ptr<ControlLink>& link : links->second) Finish(link);
+      links_.erase(links);
     });
   }
 
@@ -148,36 +189,20 @@ class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
                        [this, alive = alive_, peer](absl::StatusOr<net::UniqueFd> socket) {
                          if (!*alive) return;
                          if (socket.ok()) return AddLink(peer, *std::move(socket));
-                         // Another process where the peer was, or nobody: either way the peer is gone. A
-                         // time-out tells nothing.
-                         const bool refused = !absl::IsDeadlineExceeded(socket.status());
                          absl::MutexLock lock(&mu_);
-                         machine_.OnDialFailed(peer, refused, Now());
+                         // At creation, ranks that do not fit each other are to say so.
+                         if (!absl::IsUnavailable(socket.status()) && IsGone(socket.status()))
+                           refusal_ = socket.status();
+                         machine_.OnDialFailed(peer, IsGone(socket.status()), Now());
                          AfterChange();
                        });
   }
 
-  // Others may be waiting for what this rank knows last: why it fails.
-  void SendWhatIsLeft() {
-    {
-      absl::MutexLock lock(&mu_);
-      machine_.Flush();
-    }
-    const auto deadline = std::chrono::steady_clock::now() + kLastWords;
-    for (bool left = true; left && std::chrono::steady_clock::now() < deadline;) {
-      left = false;
-      switchboard_->RunSync([&] {
-        for (const auto& [peer, link] : links_) left |= link->sending();
-      });
-      if (left) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-
-  // On the control thread.
+  // On the control thread, as all below.
   void AddLink(int peer, net::UniqueFd socket) {
     if (peer < 0 || peer >= options_.world_size || peer == options_.rank) return;
-    const auto serial = ++serial_;
-    std::shared_ptr<ControlLink> link = ControlLink::Make(
+    auto self = std::make_shared<std::weak_ptr<ControlLink>>();
+    const std::shared_ptr<ControlLink> link = ControlLink::Make(
         switchboard_->io(), std::move(socket),
         [this, peer](net::FrameKind kind, const std::string& payload) {
           absl::MutexLock lock(&mu_);
@@ -185,25 +210,55 @@ class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
           AfterChange();
           return taken;
         },
-        [this, peer, serial] {
-          const auto found = serials_.find(peer);
-          if (found == serials_.end() || found->second != serial) return;  // replaced meanwhile
-          links_.erase(peer);
-          absl::MutexLock lock(&mu_);
-          machine_.OnLinkDown(peer, Now());
-          AfterChange();
-        });
-    if (link == nullptr) return;
-    if (const auto old = links_.find(peer); old != links_.end()) old->second->Close();
-    links_[peer] = link;
-    serials_[peer] = serial;
-    link->Start();
+        [this, peer, self] { RemoveLink(peer, self->lock()); });
+    if (link != nullptr) {
+      *self = link;
+      links_[peer].push_back(link);
+      link->Start();
+    }
     absl::MutexLock lock(&mu_);
-    machine_.OnLinkUp(peer, Now());
+    if (link != nullptr)
+      machine_.OnLinkUp(peer, Now());
+    else
+      machine_.OnDialFailed(peer, /*refused=*/false, Now());
     AfterChange();
   }
 
-  // What the machine wants to say goes out a little later, with what else comes until then.
+  void RemoveLink(int peer, const std::shared_ptr<ControlLink>& link) {
+    const auto finished = std::find(finishing_.begin(), finishing_.end(), link);
+    absl::MutexLock lock(&mu_);
+    if (finished != finishing_.end()) {
+      finishing_.erase(finished);
+      all_closed_ = finishing_.empty();
+      return;
+    }
+    const auto links = links_.find(peer);
+    if (links == links_.end()) return;
+    links->second.erase(std::remove(links->second.begin(), links->second.end(), link), links->second.end());
+    if (!links->second.empty()) return;
+    links_.erase(links);
+    machine_.OnLinkDown(peer, Now());
+    AfterChange();
+  }
+
+  void Finish(const std::shared_ptr<ControlLink>& link) {
+    finishing_.push_back(link);
+    link->Finish();
+  }
+
+  void SayGoodbye() {
+    for (const auto& [peer, links] : std::exchange(links_, {})) {
+      for (const std::shared_ptr<ControlLink>& link : links) {
+        link->Send(net::FrameKind::kGoodbye, "");
+        Finish(link);
+      }
+    }
+    absl::MutexLock lock(&mu_);
+    all_closed_ = finishing_.empty();
+  }
+  bool AllClosed() const ABSL_NO_THREAD_SAFETY_ANALYSIS { return all_closed_; }
+
+  // What the machine wants to say goes out a little later, with what else comes until then. On any thread.
   void AfterChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     changed_.SignalAll();
     if (!machine_.NeedsFlush() || flush_armed_) return;
@@ -239,11 +294,12 @@ class AsioControlPlane : public ControlPlane, ControlMachine::Outputs {
   mutable absl::Mutex mu_;
   absl::CondVar changed_;
   ControlMachine machine_ ABSL_GUARDED_BY(mu_);
+  absl::Status refusal_ ABSL_GUARDED_BY(mu_);
   bool flush_armed_ ABSL_GUARDED_BY(mu_) = false;
+  bool all_closed_ ABSL_GUARDED_BY(mu_) = false;
   // The control thread's own.
-  std::map<int, std::shared_ptr<ControlLink>> links_;
-  std::map<int, uint64_t> serials_;
-  uint64_t serial_ = 0;
+  std::map<int, Links> links_;  // none empty
+  Links finishing_;             // closed here, not yet by the peer
   asio::steady_timer tick_, flush_;
 };
 

@@ -8,25 +8,16 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "src/bootstrap/membership.h"
 #include "src/collectives/descriptor.h"
 #include "src/net/switchboard.h"
 
 namespace lockstep::comm {
 
-// A rank of the job that will not answer any more.
-struct LostRank {
-  enum class Kind : uint8_t {
-    kDied,    // its process is gone: its connections closed without a goodbye and its port refuses
-    kSilent,  // nothing heard within the heartbeat time-out
-    kLeft,    // it said goodbye: finished in good order
-  };
-  int rank = 0;  // in the job
-  Kind kind = Kind::kDied;
-  std::string detail;  // "host n07, pid 4711; noticed by rank 2 after 0.1 s"
-};
+using bootstrap::LostRank;
 
-// What a communicator hears from the control plane. Called on the control thread; must not block for long and
-// must not call back into the control plane with its own lock held.
+// What a communicator hears from the control plane. Called on the control thread, or within a call to the
+// control plane on the thread that makes it; must not block, and must not call the control plane.
 class ControlListener {
  public:
   virtual ~ControlListener() = default;
@@ -34,7 +25,7 @@ class ControlListener {
   virtual void OnLost(const LostRank& lost) = 0;
   // The communicator is to fail with `status` on every rank: ranks disagree about a call (FailedPrecondition
   // with both sides), a rank aborted, or a rank's deadline passed. `sequence` is the collective it is about,
-  // 0 for all.
+  // 0 for all. Called once. On a rank that the others gave up: Unavailable, with their reason.
   virtual void OnPoison(uint64_t sequence, const absl::Status& status) = 0;
   // What this rank called as collective `sequence`, if it has and still remembers.
   virtual std::optional<collectives::Descriptor> DescriptorAt(uint64_t sequence) = 0;
@@ -46,8 +37,9 @@ class ControlListener {
 // runs: ranks are linked in a graph of O(log P) neighbours each (ranks at distance 2^i both ways), and what
 // is told is a set of facts that only grows and is merged by gossip, so that any living path will do.
 //
-// The logic is in machines over injected links and clock (membership, descriptor comparison, survivor
-// agreement), which the simulator runs too; this class drives them on the switchboard's control thread.
+// The logic is in machines over injected links and clock (bootstrap::Membership, ControlMachine,
+// SurvivorAgreement), which tests run by the thousand in virtual time; this class drives them on the
+// switchboard's control thread.
 //
 // Thread-safe.
 class ControlPlane {
@@ -61,7 +53,8 @@ class ControlPlane {
     std::chrono::nanoseconds heartbeat_timeout{std::chrono::seconds(30)};
     std::chrono::nanoseconds creation_timeout{std::chrono::minutes(5)};
   };
-  // Returns when the links to all neighbours stand.
+  // Returns when the links to all neighbours stand. DeadlineExceeded names those that did not answer;
+  // FailedPrecondition or PermissionDenied when a neighbour refuses this rank, with the difference.
   static absl::StatusOr<std::shared_ptr<ControlPlane>> Start(std::shared_ptr<net::Switchboard> switchboard,
                                                              Options options);
   // Says goodbye to the neighbours; within 1 s.

@@ -72,13 +72,13 @@ void ControlLink::ReadPayload() {
 void ControlLink::TakeFrame() {
   const bool whole =
       (header_.flags & net::kPayloadCrc) != 0 && net::Crc32c(Bytes(payload_)) == header_.payload_crc;
-  if (!on_frame_) return;  // closed meanwhile
-  if (!whole || !on_frame_(header_.kind, payload_).ok()) return Fail();
-  ReadHeader();
+  if (!whole) return Fail();
+  if (!finishing_ && !on_frame_(header_.kind, payload_).ok()) return Fail();
+  if (socket_.is_open()) ReadHeader();
 }
 
 void ControlLink::Send(net::FrameKind kind, const std::string& payload) {
-  if (!socket_.is_open()) return;
+  if (!socket_.is_open() || finishing_) return;
   if (out_bytes_ > kMostOutBytes) return Fail();
   out_.push_back(EncodeControlFrame(kind, payload));
   out_bytes_ += out_.back().size();
@@ -91,23 +91,24 @@ void ControlLink::WriteNext() {
                       if (error) return self->Fail();
                       self->out_bytes_ -= self->out_.front().size();
                       self->out_.pop_front();
-                      if (!self->out_.empty()) self->WriteNext();
+                      if (!self->out_.empty()) return self->WriteNext();
+                      self->ShutDownWhenWritten();
                     });
 }
 
-void ControlLink::SayGoodbye() {
-  if (socket_.is_open() && out_.empty()) {
-    const std::string frame = EncodeControlFrame(net::FrameKind::kGoodbye, "");
-    boost::system::error_code ignored;
-    socket_.non_blocking(true, ignored);
-    socket_.send(asio::buffer(frame), 0, ignored);
-    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  }
-  Close();
+void ControlLink::Finish() {
+  finishing_ = true;
+  ShutDownWhenWritten();
+}
+
+void ControlLink::ShutDownWhenWritten() {
+  if (!finishing_ || !out_.empty()) return;
+  boost::system::error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
 }
 
 void ControlLink::Close() {
-  on_frame_ = nullptr;
+  finishing_ = true;
   on_closed_ = nullptr;
   boost::system::error_code ignored;
   socket_.close(ignored);

@@ -14,7 +14,8 @@
 
 namespace lockstep::comm {
 
-// One control connection: whole frames both ways, on the control thread only.
+// One control connection: whole frames both ways, on the control thread only. A frame without a payload CRC
+// or with a wrong one closes it. Keeps itself alive while the connection is open.
 class ControlLink : public std::enable_shared_from_this<ControlLink> {
  public:
   // Called with each frame; an error closes the link.
@@ -26,12 +27,13 @@ class ControlLink : public std::enable_shared_from_this<ControlLink> {
   static std::shared_ptr<ControlLink> Make(boost::asio::io_context& io, net::UniqueFd socket,
                                            FrameHandler on_frame, ClosedHandler on_closed);
   void Start() { ReadHeader(); }
+  // A peer that does not read what waits for it (16 MiB) loses the link.
   void Send(net::FrameKind kind, const std::string& payload);
-  // Sends a goodbye, if nothing is still being sent, and closes.
-  void SayGoodbye();
+  // Closes when what was sent has gone out and the peer has closed, too: a connection that is closed earlier,
+  // with bytes unread, may take with it what the peer has not received yet. Frames are ignored from now on.
+  void Finish();
+  // At once. No handler is called any more.
   void Close();
-  // Something has not been taken by the socket yet.
-  bool sending() const { return !out_.empty(); }
 
  private:
   explicit ControlLink(boost::asio::io_context& io) : socket_(io) {}
@@ -39,6 +41,7 @@ class ControlLink : public std::enable_shared_from_this<ControlLink> {
   void ReadPayload();
   void TakeFrame();
   void WriteNext();
+  void ShutDownWhenWritten();
   void Fail();
 
   boost::asio::ip::tcp::socket socket_;
@@ -49,6 +52,7 @@ class ControlLink : public std::enable_shared_from_this<ControlLink> {
   std::string payload_;
   std::deque<std::string> out_;
   size_t out_bytes_ = 0;
+  bool finishing_ = false;
 };
 
 }  // namespace lockstep::comm

@@ -1,32 +1,29 @@
 #include "src/comm/control/facts.h"
 
-#include <algorithm>
-#include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "src/net/little_endian.h"
 
 namespace lockstep::comm {
 namespace {
 
-// A detail or message is cut to this; nothing a rank sends can be longer.
-constexpr size_t kLongestText = 4096;
-// Entries of one kind in one message.
-constexpr uint64_t kMostEntries = 1 << 16;
-
 class Writer {
  public:
-  void Number(uint64_t value) {
-    for (int shift = 0; shift < 64; shift += 8) bytes_.push_back(static_cast<char>(value >> shift));
+  template <typename T>
+  void Number(T value) {
+    char bytes[sizeof(T)];
+    net::StoreLittleEndian(value, bytes);
+    bytes_.append(bytes, sizeof bytes);
   }
+  void Count(size_t count) { Number(static_cast<uint32_t>(count)); }
   void Text(const std::string& text) {
-    const std::string cut = text.substr(0, kLongestText);
-    Number(cut.size());
-    bytes_ += cut;
+    const size_t size = std::min(text.size(), kLongestText);
+    Count(size);
+    bytes_.append(text, 0, size);
   }
-  template <typename Ranks>
-  void RankList(const Ranks& ranks) {
-    Number(ranks.size());
-    for (int rank : ranks) Number(static_cast<uint64_t>(rank));
+  void Ranks(const RankSet& ranks) {
+    Count(ranks.words().size());
+    for (uint64_t word : ranks.words()) Number(word);
   }
   std::string Take() { return std::move(bytes_); }
 
@@ -34,41 +31,54 @@ class Writer {
   std::string bytes_;
 };
 
+// Everything read after a failure is 0 or empty.
 class Reader {
  public:
   Reader(const std::string& bytes, int world_size) : bytes_(bytes), world_size_(world_size) {}
 
-  uint64_t Number() {
-    if (bytes_.size() - at_ < 8) return Fail();
-    uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 8)
-      value |= static_cast<uint64_t>(static_cast<unsigned char>(bytes_[at_++])) << shift;
-    return value;
+  template <typename T>
+  T Number() {
+    if (!ok_ || bytes_.size() - at_ < sizeof(T)) return Fail();
+    at_ += sizeof(T);
+    return net::LoadLittleEndian<T>(bytes_.data() + at_ - sizeof(T));
   }
-  uint64_t Below(uint64_t bound) {
-    const uint64_t value = Number();
-    return value < bound ? value : Fail();
+  template <typename T>
+  T Below(uint64_t bound) {
+    const T value = Number<T>();
+    return static_cast<uint64_t>(value) < bound ? value : static_cast<T>(Fail());
   }
+  // Of entries that take at least a byte each.
+  uint32_t Count() { return Below<uint32_t>(bytes_.size() - at_ + 1); }
   std::string Text() {
-    const uint64_t size = Below(kLongestText + 1);
-    if (bytes_.size() - at_ < size) return Fail(), std::string();
+    const uint32_t size = Below<uint32_t>(kLongestText + 1);
+    if (!ok_ || bytes_.size() - at_ < size) return Fail(), std::string();
     at_ += size;
     return bytes_.substr(at_ - size, size);
   }
-  int Rank() { return static_cast<int>(Below(static_cast<uint64_t>(world_size_))); }
-  std::vector<int> Ranks() {
-    std::vector<int> ranks;
-    for (uint64_t i = Below(static_cast<uint64_t>(world_size_) + 1); ok_ && i > 0; --i)
-      ranks.push_back(Rank());
-    if (!std::is_sorted(ranks.begin(), ranks.end())) Fail();
+  int Rank() { return static_cast<int>(Below<uint32_t>(static_cast<uint64_t>(world_size_))); }
+  RankSet Ranks() {
+    const auto most = static_cast<uint64_t>(world_size_ + 63) / 64;
+    std::vector<uint64_t> words(Below<uint32_t>(most + 1));
+    for (uint64_t& word : words) word = Number<uint64_t>();
+    const bool beyond =
+        words.size() == most && most > 0 && world_size_ % 64 != 0 && words.back() >> (world_size_ % 64) != 0;
+    if (!ok_ || beyond || (!words.empty() && words.back() == 0)) return Fail(), RankSet();
+    RankSet ranks;
+    ranks.SetWords(std::move(words));
     return ranks;
   }
-  bool ok() const { return ok_; }
-  bool AtEnd() const { return at_ == bytes_.size(); }
-  uint64_t Fail() {
+  // Keys come in order, each once.
+  template <typename Map>
+  auto* Add(Map* map, typename Map::key_type key) {
+    if (!map->empty() && !(map->rbegin()->first < key)) Fail();
+    return &(*map)[std::move(key)];
+  }
+  uint8_t Fail() {
     ok_ = false;
     return 0;
   }
+  bool ok() const { return ok_; }
+  bool AtEnd() const { return at_ == bytes_.size(); }
 
  private:
   const std::string& bytes_;
@@ -78,129 +88,120 @@ class Reader {
 };
 
 void ReadLost(Reader& in, Facts* facts) {
-  for (uint64_t i = in.Below(kMostEntries); in.ok() && i > 0; --i) {
-    LostRank lost;
-    lost.rank = in.Rank();
-    lost.kind = static_cast<LostRank::Kind>(in.Below(3));
-    lost.detail = in.Text();
-    facts->lost[lost.rank] = lost;
+  for (uint32_t i = in.Count(); in.ok() && i > 0; --i) {
+    const int rank = in.Rank();
+    LostRank* lost = in.Add(&facts->lost, rank);
+    lost->rank = rank;
+    lost->kind = static_cast<LostRank::Kind>(in.Below<uint8_t>(3));
+    lost->detail = in.Text();
   }
 }
 
 void ReadCalls(Reader& in, Facts* facts) {
-  for (uint64_t i = in.Below(kMostEntries); in.ok() && i > 0; --i) {
-    const uint64_t communicator = in.Number();
-    Facts::Calls& calls = facts->calls[{communicator, in.Number()}];
-    for (uint64_t j = in.Below(kMostEntries); in.ok() && j > 0; --j) {
+  for (uint32_t i = in.Count(); in.ok() && i > 0; --i) {
+    const auto communicator = in.Number<uint64_t>();
+    Facts::Calls* calls = in.Add(&facts->calls, {communicator, in.Number<uint64_t>()});
+    for (uint32_t j = in.Count(); in.ok() && j > 0; --j) {
       const absl::StatusOr<collectives::Descriptor> call = collectives::DecodeDescriptor(in.Text());
-      const std::vector<int> ranks = in.Ranks();
-      if (call.ok()) {
-        calls[*call].insert(ranks.begin(), ranks.end());
-      } else {
-        in.Fail();
-      }
+      const RankSet ranks = in.Ranks();
+      if (!in.ok() || !call.ok()) return static_cast<void>(in.Fail());
+      *in.Add(calls, *call) = ranks;
     }
   }
 }
 
 void ReadPoison(Reader& in, Facts* facts) {
-  for (uint64_t i = in.Below(kMostEntries); in.ok() && i > 0; --i) {
-    PoisonFact& poison = facts->poison[in.Number()];
-    poison.sequence = in.Number();
-    poison.origin = in.Rank();
-    poison.code = static_cast<int>(in.Below(17));
-    poison.message = in.Text();
-    poison.lost = in.Ranks();
+  for (uint32_t i = in.Count(); in.ok() && i > 0; --i) {
+    PoisonFact* poison = in.Add(&facts->poison, in.Number<uint64_t>());
+    poison->sequence = in.Number<uint64_t>();
+    poison->origin = in.Rank();
+    poison->code = 1 + in.Below<uint8_t>(16);
+    poison->message = in.Text();
+    poison->lost = in.Ranks();
   }
 }
 
 void ReadAgreements(Reader& in, Facts* facts) {
-  for (uint64_t i = in.Below(kMostEntries); in.ok() && i > 0; --i) {
-    const uint64_t communicator = in.Number();
-    Facts::Steps& steps =
-        facts->agreements[{communicator, static_cast<uint32_t>(in.Below(uint64_t{1} << 32))}];
-    for (uint64_t j = in.Below(kMostEntries); in.ok() && j > 0; --j) {
+  for (uint32_t i = in.Count(); in.ok() && i > 0; --i) {
+    const auto communicator = in.Number<uint64_t>();
+    Facts::Steps* steps = in.Add(&facts->agreements, {communicator, in.Number<uint32_t>()});
+    for (uint32_t j = in.Count(); in.ok() && j > 0; --j) {
       AgreementStep step;
       step.dead = in.Ranks();
-      step.phase = static_cast<AgreementStep::Phase>(in.Below(2));
+      step.phase = static_cast<AgreementStep::Phase>(in.Below<uint8_t>(2));
       step.value = in.Ranks();
-      step.value_round = static_cast<int32_t>(in.Below(kMostEntries)) - 1;
-      const std::vector<int> ranks = in.Ranks();
-      steps[step].insert(ranks.begin(), ranks.end());
+      step.value_round = static_cast<int32_t>(in.Below<uint32_t>(uint64_t{1} << 31)) - 1;
+      const RankSet ranks = in.Ranks();
+      if (in.ok()) *in.Add(steps, std::move(step)) = ranks;
     }
   }
-}
-
-void MergeRanks(const RankSet& from, RankSet* into, RankSet* fresh) {
-  for (int rank : from)
-    if (into->insert(rank).second) fresh->insert(rank);
 }
 
 }  // namespace
 
 Facts Facts::Merge(const Facts& other) {
   Facts fresh;
-  for (const auto& [rank, fact] : other.lost)
-    if (lost.emplace(rank, fact).second) fresh.lost.emplace(rank, fact);
+  for (const auto& [rank, fact] : other.lost) {
+    const auto [mine, added] = lost.emplace(rank, fact);
+    if (!added && !bootstrap::IsStronger(fact, mine->second)) continue;
+    mine->second = fact;
+    fresh.lost.emplace(rank, fact);
+  }
   for (const auto& [key, others] : other.calls)
-    for (const auto& [call, ranks] : others) {
-      RankSet added;
-      MergeRanks(ranks, &calls[key][call], &added);
-      if (!added.empty()) fresh.calls[key][call] = std::move(added);
-    }
+    for (const auto& [call, ranks] : others)
+      if (RankSet added = calls[key][call].Merge(ranks); !added.empty())
+        fresh.calls[key][call] = std::move(added);
   for (const auto& [communicator, fact] : other.poison) {
-    const auto [mine, inserted] = poison.emplace(communicator, fact);
-    if (!inserted && !(fact < mine->second)) continue;
+    const auto [mine, added] = poison.emplace(communicator, fact);
+    if (!added && !(fact < mine->second)) continue;
     mine->second = fact;
     fresh.poison[communicator] = fact;
   }
   for (const auto& [key, others] : other.agreements)
-    for (const auto& [step, ranks] : others) {
-      RankSet added;
-      MergeRanks(ranks, &agreements[key][step], &added);
-      if (!added.empty()) fresh.agreements[key][step] = std::move(added);
-    }
+    for (const auto& [step, ranks] : others)
+      if (RankSet added = agreements[key][step].Merge(ranks); !added.empty())
+        fresh.agreements[key][step] = std::move(added);
   return fresh;
 }
 
 std::string EncodeFacts(const Facts& facts) {
   Writer out;
-  out.Number(facts.lost.size());
+  out.Count(facts.lost.size());
   for (const auto& [rank, lost] : facts.lost) {
-    out.Number(static_cast<uint64_t>(rank));
-    out.Number(static_cast<uint64_t>(lost.kind));
+    out.Number(static_cast<uint32_t>(rank));
+    out.Number(static_cast<uint8_t>(lost.kind));
     out.Text(lost.detail);
   }
-  out.Number(facts.calls.size());
+  out.Count(facts.calls.size());
   for (const auto& [key, calls] : facts.calls) {
     out.Number(key.first);
     out.Number(key.second);
-    out.Number(calls.size());
+    out.Count(calls.size());
     for (const auto& [call, ranks] : calls) {
       out.Text(collectives::EncodeDescriptor(call));
-      out.RankList(ranks);
+      out.Ranks(ranks);
     }
   }
-  out.Number(facts.poison.size());
+  out.Count(facts.poison.size());
   for (const auto& [communicator, poison] : facts.poison) {
     out.Number(communicator);
     out.Number(poison.sequence);
-    out.Number(static_cast<uint64_t>(poison.origin));
-    out.Number(static_cast<uint64_t>(poison.code));
+    out.Number(static_cast<uint32_t>(poison.origin));
+    out.Number(static_cast<uint8_t>(poison.code - 1));
     out.Text(poison.message);
-    out.RankList(poison.lost);
+    out.Ranks(poison.lost);
   }
-  out.Number(facts.agreements.size());
+  out.Count(facts.agreements.size());
   for (const auto& [key, steps] : facts.agreements) {
     out.Number(key.first);
     out.Number(key.second);
-    out.Number(steps.size());
+    out.Count(steps.size());
     for (const auto& [step, ranks] : steps) {
-      out.RankList(step.dead);
-      out.Number(static_cast<uint64_t>(step.phase));
-      out.RankList(step.value);
-      out.Number(static_cast<uint64_t>(step.value_round + 1));
-      out.RankList(ranks);
+      out.Ranks(step.dead);
+      out.Number(static_cast<uint8_t>(step.phase));
+      out.Ranks(step.value);
+      out.Number(static_cast<uint32_t>(step.value_round + 1));
+      out.Ranks(ranks);
     }
   }
   return out.Take();

@@ -2,35 +2,34 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
-#include <tuple>
-#include <vector>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "src/bootstrap/membership.h"
 #include "src/collectives/descriptor.h"
-#include "src/comm/control_plane.h"
+#include "src/comm/control/rank_set.h"
 
 namespace lockstep::comm {
 
-using RankSet = std::set<int>;  // job ranks
+using bootstrap::LostRank;
 
 // Why a communicator fails on every rank. Of several, the smallest wins everywhere.
 struct PoisonFact {
   uint64_t sequence = 0;
   int origin = 0;
   int code = 0;
-  std::string message;
-  std::vector<int> lost;  // ranks of the communicator that the status names
+  std::string message;  // at most kLongestText
+  RankSet lost;         // ranks of the communicator that the status names
   friend auto operator<=>(const PoisonFact&, const PoisonFact&) = default;
 };
 
 // A step of an agreement on survivors that some ranks have taken.
 struct AgreementStep {
   enum class Phase : uint8_t { kPropose = 0, kCommit = 1 };
-  std::vector<int> dead;  // the round
+  RankSet dead;  // the round
   Phase phase = Phase::kPropose;
-  std::vector<int> value;    // propose: the value committed in an earlier round, if any; commit: the value
+  RankSet value;             // propose: the value committed in an earlier round, if any; commit: the value
   int32_t value_round = -1;  // propose: the number of dead of that earlier round; -1: none
   friend auto operator<=>(const AgreementStep&, const AgreementStep&) = default;
 };
@@ -53,9 +52,12 @@ struct Facts {
   Facts Merge(const Facts& other);
 };
 
-// The wire form; bounded: what does not fit kMaxFactsBytes is left for the next message by the caller.
+// Details and messages are cut to this on the wire.
+inline constexpr size_t kLongestText = 4096;
+
+// The wire form, one for each value. Never empty.
 std::string EncodeFacts(const Facts& facts);
-// InvalidArgument for anything malformed, out of bounds or with ranks outside [0, world_size).
+// InvalidArgument for anything malformed, out of order, or with ranks outside [0, world_size).
 absl::StatusOr<Facts> DecodeFacts(const std::string& bytes, int world_size);
 
 }  // namespace lockstep::comm

@@ -1,82 +1,57 @@
 #include "src/comm/control/survivor_agreement.h"
 
-#include <algorithm>
-
 namespace lockstep::comm {
-namespace {
 
 using Phase = AgreementStep::Phase;
 
-bool Contains(const std::vector<int>& sorted, int rank) {
-  return std::binary_search(sorted.begin(), sorted.end(), rank);
-}
-
-std::vector<int> Without(const std::vector<int>& members, const std::vector<int>& dead) {
-  std::vector<int> rest;
-  for (int member : members)
-    if (!Contains(dead, member)) rest.push_back(member);
-  std::sort(rest.begin(), rest.end());
-  return rest;
-}
-
-}  // namespace
-
-bool SurvivorAgreement::AllOf(const RankSet& ranks, const std::vector<int>& dead) const {
-  return std::all_of(members_.begin(), members_.end(),
-                     [&](int member) { return Contains(dead, member) || ranks.count(member) > 0; });
-}
-
 void SurvivorAgreement::LookForDecision(const Facts::Steps& steps) {
   for (const auto& [step, ranks] : steps) {
-    if (step.phase != Phase::kCommit || !AllOf(ranks, step.dead)) continue;
+    if (step.phase != Phase::kCommit || !ranks.ContainsAll(Outside(step.dead))) continue;
     decision_.emplace();
     for (int member : members_)  // back into the communicator's order
-      if (Contains(step.value, member)) decision_->push_back(member);
+      if (step.value.Contains(member)) decision_->push_back(member);
     return;
   }
 }
 
-Facts::Steps SurvivorAgreement::Advance(const std::vector<int>& dead, const Facts::Steps& steps) {
+Facts::Steps SurvivorAgreement::Advance(const RankSet& dead, bool quorum, Facts::Steps* steps) {
   Facts::Steps mine;
-  LookForDecision(steps);
+  LookForDecision(*steps);
   if (decision_) return mine;
-  if (!proposed_ || proposed_->size() < dead.size()) {
+  if (!proposed_ || *proposed_ != dead) {
     proposed_ = dead;
-    mine[{dead, Phase::kPropose, committed_value_, committed_round_}].insert(rank_);
+    const AgreementStep proposal{dead, Phase::kPropose, committed_value_, committed_round_};
+    mine[proposal].Add(rank_);
+    (*steps)[proposal].Add(rank_);
   }
   // Everybody's proposals of this round, and the value that they lead to.
-  RankSet proposers;
+  RankSet proposers, value = Outside(dead);
   int round = -1;
-  std::vector<int> value = Without(members_, dead);
-  for (const Facts::Steps* source : {&steps, const_cast<const Facts::Steps*>(&mine)})
-    for (const auto& [step, ranks] : *source) {
-      if (step.phase != Phase::kPropose || step.dead != dead) continue;
-      proposers.insert(ranks.begin(), ranks.end());
-      if (step.value_round <= round) continue;
-      round = step.value_round;
-      value = step.value;
-    }
-  const int this_round = static_cast<int>(dead.size());
-  if (*proposed_ == dead && AllOf(proposers, dead) && committed_round_ < this_round) {
-    committed_round_ = this_round;
-    committed_value_ = value;
-    mine[{dead, Phase::kCommit, value, -1}].insert(rank_);
+  for (const auto& [step, ranks] : *steps) {
+    if (step.phase != Phase::kPropose || step.dead != dead) continue;
+    proposers.Merge(ranks);
+    if (step.value_round <= round) continue;
+    round = step.value_round;
+    value = step.value;
   }
-  if (!mine.empty()) {
-    Facts::Steps all = steps;
-    for (const auto& [step, ranks] : mine) all[step].insert(ranks.begin(), ranks.end());
-    LookForDecision(all);
-  }
+  if (!quorum || committed_round_ >= dead.size() || !proposers.ContainsAll(Outside(dead))) return mine;
+  committed_round_ = dead.size();
+  committed_value_ = value;
+  const AgreementStep commit{dead, Phase::kCommit, value, -1};
+  mine[commit].Add(rank_);
+  (*steps)[commit].Add(rank_);
+  LookForDecision(*steps);
   return mine;
 }
 
-std::vector<int> SurvivorAgreement::Missing(const std::vector<int>& dead, const Facts::Steps& steps) const {
-  RankSet seen;
-  for (const auto& [step, ranks] : steps) seen.insert(ranks.begin(), ranks.end());
-  std::vector<int> missing;
+std::vector<int> SurvivorAgreement::Missing(const RankSet& dead, const Facts::Steps& steps) const {
+  RankSet missing = Outside(dead);
+  for (const auto& [step, ranks] : steps)
+    if (step.phase == Phase::kPropose && step.dead.ContainsAll(dead)) missing.Remove(ranks);
+  std::vector<int> in_order;
   for (int member : members_)
-    if (!Contains(dead, member) && seen.count(member) == 0) missing.push_back(member);
-  return missing;
+    if (missing.Contains(member)) in_order.push_back(member);
+  return in_order;
 }
 
 bool HaveQuorum(const std::vector<int>& members, const std::map<int, LostRank>& lost) {
