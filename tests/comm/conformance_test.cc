@@ -2,15 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <cstdio>
 #include <cstring>
 #include <random>
-#include <thread>
 #include <vector>
 
 #include "lockstep/communicator.h"
 #include "tests/comm/conformance_call.h"
+#include "tests/comm/conformance_matrix.h"
 #include "tests/support/world.h"
 
 namespace lockstep {
@@ -21,54 +20,17 @@ using conformance::Data;
 using conformance::Matrix;
 using testing::RunRanks;
 
-// All ranks, as threads, make the cases that the test's thread goes through, so that the data is made once.
-int64_t RunMatrix(int world_size, const Matrix& matrix) {
-  const Case* current = nullptr;
-  const Data* data = nullptr;
-  std::barrier turn(world_size + 1);
-  std::thread ranks([&] {
-    RunRanks(world_size, [&](Communicator& comm) {
-      for (;;) {
-        turn.arrive_and_wait();
-        if (current == nullptr) return;
-        EXPECT_EQ(testing::Wrong(comm, *current, *data), "");
-        turn.arrive_and_wait();
-      }
-    });
-  });
-  const int64_t cases = ForEachCase(matrix, [&](const Case& one, const Data& its_data) {
-    current = &one;
-    data = &its_data;
-    turn.arrive_and_wait();
-    turn.arrive_and_wait();
-  });
-  current = nullptr;
-  turn.arrive_and_wait();
-  ranks.join();
-  return cases;
-}
-
 class ConformanceTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(ConformanceTest, EveryCollectiveIsRightToTheBit) {
   Matrix matrix;
   matrix.world_sizes = {GetParam()};
   matrix.counts = {0, 1, 3, 1000};
-  std::printf("%ld cases with %d ranks\n", static_cast<long>(RunMatrix(GetParam(), matrix)), GetParam());
+  std::printf("%ld cases with %d ranks\n", static_cast<long>(testing::RunMatrix(GetParam(), matrix)),
+              GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Worlds, ConformanceTest, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
-
-class LargeConformanceTest : public ::testing::TestWithParam<int> {};
-
-TEST_P(LargeConformanceTest, EveryCollectiveIsRightToTheBit) {
-  Matrix matrix;
-  matrix.world_sizes = {GetParam()};
-  matrix.counts = {65537, (1 << 20) + 7};
-  std::printf("%ld cases with %d ranks\n", static_cast<long>(RunMatrix(GetParam(), matrix)), GetParam());
-}
-
-INSTANTIATE_TEST_SUITE_P(Worlds, LargeConformanceTest, ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8));
 
 TEST(RandomProgramsTest, RandomCollectivesOnRandomGroupsAreRight) {
   constexpr int kPrograms = 500;
