@@ -99,8 +99,8 @@ class Transport {
   // Moves what can be moved now. True if anything was.
   virtual bool Progress() = 0;
 
-  // Adds the descriptors, with the events to poll(2) for, whose readiness means that Progress() may have something to do.
-  // A transport that adds none while operations are pending must be polled.
+  // Adds the descriptors, with the events to poll(2) for, whose readiness means that Progress() may have
+  // something to do. A transport that adds none while operations are pending must be polled.
   virtual void AppendWaits(std::vector<pollfd>* waits) const = 0;
 
   // Forgets every posted operation, closes every connection; no buffer is touched after it returns. Later
