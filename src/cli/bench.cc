@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "src/base/env.h"
 #include "src/cli/bench_case.h"
 #include "src/cli/flags.h"
@@ -19,6 +20,7 @@ struct BenchOptions {
   int ranks = 2;
   int64_t smallest = 4, largest = 64 << 20;
   double factor = 4;
+  std::string sizes;
   std::string dtype = "f32", reduce_op = "sum", algorithm = "auto", device = "host";
   bool json = false;
   BenchPlan plan;
@@ -35,16 +37,33 @@ FlagTable MakeFlags(BenchOptions* options) {
   flags.AddBytes("-b", "smallest size", &options->smallest);
   flags.AddBytes("-e", "largest size", &options->largest);
   flags.Add("-f", "FACTOR", "from one size to the next", &options->factor);
+  flags.Add("--sizes", "SIZE,...", "these sizes instead", &options->sizes);
   flags.Add("--dtype", "NAME", "element type", &options->dtype);
   flags.Add("--op", "NAME", "reduce operation", &options->reduce_op);
   flags.Add("--algorithm", "NAME", "algorithm to ask for", &options->algorithm);
   flags.Add("--device", "NAME", "where the buffers are: host", &options->device);
   flags.Add("--root", "RANK", "root of rooted operations", &options->plan.root);
+  flags.AddSwitch("--in-place", "allreduce in place", &options->plan.in_place);
+  flags.Add("--warmup", "N", "calls before those that are timed", &options->plan.warmup);
   flags.Add("--iterations", "N", "iterations a size; 0: as many as fit the time", &options->plan.iterations);
   flags.Add("--seconds", "S", "time a size", &options->plan.seconds);
   flags.AddSwitch("--check", "check every element, too", &options->plan.check);
   flags.AddSwitch("--json", "print JSON", &options->json);
   return flags;
+}
+
+absl::StatusOr<std::vector<int64_t>> Sizes(const BenchOptions& options) {
+  std::vector<int64_t> sizes;
+  if (options.plan.op == "barrier") return std::vector<int64_t>{0};
+  for (const std::string& size :
+       std::vector<std::string>(absl::StrSplit(options.sizes, ',', absl::SkipEmpty()))) {
+    LOCKSTEP_ASSIGN_OR_RETURN(sizes.emplace_back(), env::ParseBytes(size));
+  }
+  if (!sizes.empty()) return sizes;
+  for (double size = static_cast<double>(std::max<int64_t>(1, options.smallest));
+       size <= static_cast<double>(options.largest); size *= options.factor)
+    sizes.push_back(static_cast<int64_t>(size));
+  return sizes;
 }
 
 absl::Status Resolve(const std::vector<std::string>& positional, BenchOptions* options) {
@@ -65,18 +84,12 @@ absl::Status Resolve(const std::vector<std::string>& positional, BenchOptions* o
         absl::StrCat("this version measures host memory only, not ", options->device));
   if (options->ranks < 1) return absl::InvalidArgumentError("-n must be at least 1");
   if (options->factor <= 1) return absl::InvalidArgumentError("-f must be above 1");
+  if (options->plan.warmup < 0 || options->plan.iterations < 0)
+    return absl::InvalidArgumentError("--warmup and --iterations must be at least 0");
+  LOCKSTEP_RETURN_IF_ERROR(Sizes(*options).status());
   if (options->smallest < 0 || options->largest < options->smallest)
     return absl::InvalidArgumentError("the largest size is below the smallest");
   return absl::OkStatus();
-}
-
-std::vector<int64_t> Sizes(const BenchOptions& options) {
-  if (options.plan.op == "barrier") return {0};
-  std::vector<int64_t> sizes;
-  for (double size = static_cast<double>(std::max<int64_t>(1, options.smallest));
-       size <= static_cast<double>(options.largest); size *= options.factor)
-    sizes.push_back(static_cast<int64_t>(size));
-  return sizes;
 }
 
 void PrintRow(const BenchOptions& options, const BenchRow& row) {
@@ -103,7 +116,8 @@ absl::Status RunAsRank(BenchOptions options) {
                 "algbw GB/s", "busbw GB/s", "wrong");
   nlohmann::json rows = nlohmann::json::array();
   int64_t wrong = 0;
-  for (int64_t size : Sizes(options)) {
+  LOCKSTEP_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes, Sizes(options));
+  for (int64_t size : sizes) {
     options.plan.bytes = size;
     LOCKSTEP_ASSIGN_OR_RETURN(const BenchRow row, RunBench(*comm, options.plan));
     wrong += std::max<int64_t>(0, row.wrong);

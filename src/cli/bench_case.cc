@@ -61,7 +61,9 @@ class Case {
     options.algorithm = plan_.algorithm;
     const TensorView in(input_.data(), plan_.dtype, whole_), out(output_.data(), plan_.dtype, whole_);
     const TensorView part_in(input_.data(), plan_.dtype, part_), part_out(output_.data(), plan_.dtype, part_);
-    if (plan_.op == "allreduce") return comm_.AllReduce(in, out, plan_.reduce_op, options);
+    if (plan_.op == "allreduce")
+      return plan_.in_place ? comm_.AllReduce(out, plan_.reduce_op, options)
+                            : comm_.AllReduce(in, out, plan_.reduce_op, options);
     if (plan_.op == "allgather") return comm_.AllGather(part_in, out, options);
     if (plan_.op == "reduce_scatter") return comm_.ReduceScatter(in, part_out, plan_.reduce_op, options);
     if (plan_.op == "broadcast") return comm_.Broadcast(out, plan_.root, options);
@@ -78,12 +80,15 @@ class Case {
   absl::StatusOr<int64_t> CountWrong() {
     const int rank = comm_.rank();
     Fill(&input_, [&](int64_t i) { return Value(plan_, rank, i); });
-    Fill(&output_, [&](int64_t i) { return plan_.op == "broadcast" ? Value(plan_, rank, i) : 0; });
+    const bool in_place = plan_.op == "broadcast" || (plan_.op == "allreduce" && plan_.in_place);
+    Fill(&output_, [&](int64_t i) { return in_place ? Value(plan_, rank, i) : 0; });
     LOCKSTEP_RETURN_IF_ERROR(Call().Wait());
     const int64_t checked = CheckedElements();
     std::vector<double> got = Decode(output_, checked);
     int64_t wrong = 0;
     for (int64_t i = 0; i < checked; ++i) wrong += got[static_cast<size_t>(i)] != Rounded(Expected(i));
+    // Zeros again: what is summed in place, over and over, must not grow into infinities.
+    std::fill(output_.begin(), output_.end(), std::byte{0});
     return wrong;
   }
 
@@ -199,8 +204,6 @@ class Case {
   std::vector<std::byte> input_, output_;
 };
 
-constexpr int kWarmUp = 5;
-
 absl::StatusOr<double> TimeOnce(Case& bench) {
   const auto begin = std::chrono::steady_clock::now();
   LOCKSTEP_RETURN_IF_ERROR(bench.Call().Wait());
@@ -209,8 +212,8 @@ absl::StatusOr<double> TimeOnce(Case& bench) {
 
 // How often to iterate, the same on every rank.
 absl::StatusOr<int> Iterations(Communicator& comm, Case& bench, const BenchPlan& plan) {
-  double slowest = 0;
-  for (int i = 0; i < kWarmUp; ++i) {
+  double slowest = plan.seconds;  // without a warm-up: as few as are allowed
+  for (int i = 0; i < plan.warmup; ++i) {
     LOCKSTEP_ASSIGN_OR_RETURN(slowest, TimeOnce(bench));
   }
   std::vector<double> agreed = {slowest};

@@ -17,6 +17,8 @@ struct BenchPlan {
   ReduceOp reduce_op = ReduceOp::kSum;
   Algorithm algorithm = Algorithm::kAuto;
   int root = 0;
+  bool in_place = false;  // allreduce only
+  int warmup = 5;
   int iterations = 0;  // 0: as many as fit into `seconds`
   double seconds = 0.3;
   bool check = false;
