@@ -45,7 +45,7 @@ function row(op, size, i, line, object) {
     object = object sprintf(", \"%s_us\": %.3f", names[i], median_time(names[i], op, size))
   }
   for (i = 2; i <= n_sides; ++i) {
-    if (!((names[i], op, size) in seen)) continue
+    if (!((names[i], op, size) in seen) || !(("lockstep", op, size) in seen)) continue
     compare(names[i], op, size)
     line = line sprintf("   %-7s %5.2f (%5.2f..%5.2f)", names[i], ratio, lowest, highest)
     object = object sprintf(", \"ratio_%s\": %.4f, \"ratio_%s_min\": %.4f, \"ratio_%s_max\": %.4f", \
