@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/kernel_table.h"
+#include "src/base/env.h"
+#include "src/collectives/collective.h"
 
 namespace lockstep::cli {
 namespace {
@@ -55,6 +57,7 @@ class Case {
   }
 
   int64_t whole() const { return whole_; }
+  int64_t part() const { return part_; }
 
   Work Call() {
     CallOptions options;
@@ -210,6 +213,22 @@ absl::StatusOr<double> TimeOnce(Case& bench) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+// What a call of this size comes to. Send and receive have no algorithm, which is shown as a direct one.
+absl::StatusOr<Algorithm> ChosenAlgorithm(const BenchPlan& plan, int64_t part, int ranks) {
+  collectives::Descriptor call;
+  if (plan.op == "sendrecv") return Algorithm::kDirect;
+  for (int i = 0; i < collectives::kOpKindCount; ++i)
+    if (plan.op == collectives::Name(static_cast<collectives::OpKind>(i)))
+      call.op = static_cast<collectives::OpKind>(i);
+  call.dtype = plan.dtype;
+  call.count = part;
+  call.algorithm = plan.algorithm;
+  if (call.algorithm == Algorithm::kAuto) {
+    LOCKSTEP_ASSIGN_OR_RETURN(call.algorithm, ParseAlgorithm(env::Text("LOCKSTEP_ALGORITHM")));
+  }
+  return collectives::Choose(call, ranks);
+}
+
 // How often to iterate, the same on every rank.
 absl::StatusOr<int> Iterations(Communicator& comm, Case& bench, const BenchPlan& plan) {
   double slowest = plan.seconds;  // without a warm-up: as few as are allowed
@@ -236,7 +255,9 @@ absl::StatusOr<BenchRow> RunBench(Communicator& comm, const BenchPlan& plan) {
   BenchRow row;
   row.count = bench.whole();
   row.bytes = row.count * SizeOf(plan.dtype);
-  row.algorithm = Name(plan.algorithm);
+  LOCKSTEP_ASSIGN_OR_RETURN(const Algorithm algorithm,
+                            ChosenAlgorithm(plan, bench.part(), comm.world_size()));
+  row.algorithm = Name(algorithm);
   if (plan.check) {
     LOCKSTEP_ASSIGN_OR_RETURN(const int64_t wrong, bench.CountWrong());
     std::vector<int64_t> all = {wrong};

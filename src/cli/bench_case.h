@@ -26,7 +26,7 @@ struct BenchPlan {
 
 struct BenchRow {
   int64_t bytes = 0, count = 0;
-  std::string algorithm;
+  std::string algorithm;  // as chosen
   double us_median = 0, us_p95 = 0;
   // algbw = bytes / time; busbw corrects for the number of ranks, as NCCL's page on performance defines them.
   double algbw_gbs = 0, busbw_gbs = 0;
