@@ -34,7 +34,7 @@ struct Context {
   Stream stream;                     // where kernels run; may complete them late
   absl::Span<std::byte> scratch;     // the communicator's staging memory, all of it; 64-byte aligned
   transport::Tag tag;                // goes with every message
-  int64_t chunk_bytes = 256 * 1024;  // granularity of pipelining
+  int64_t chunk_bytes = 128 * 1024;  // granularity of pipelining: what stays in a core's cache
   int rank() const { return transport->rank(); }
   int world_size() const { return transport->world_size(); }
 };

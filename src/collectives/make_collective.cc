@@ -27,8 +27,8 @@ namespace {
 // The least staging memory that every algorithm can work with.
 constexpr size_t kLeastScratch = 64 << 10;
 
-// A few chunks a block at least, so that arithmetic and wire overlap in middling vectors too.
-constexpr int64_t kChunksPerBlock = 4;
+// Two chunks a block at least, so that arithmetic and wire overlap in middling vectors too.
+constexpr int64_t kChunksPerBlock = 2;
 constexpr int64_t kSmallestRingChunk = 32 << 10;
 
 // Blocks by counts where the call has them, else as even as it gets; chunks of so many elements.

@@ -14,7 +14,7 @@ class MessagePassingBackend : public Backend {
   struct Options {
     std::string name;                        // the transport's
     int64_t buffer_bytes = 64 << 20;         // staging memory; pages are touched when first used, then kept
-    int64_t chunk_bytes = 256 << 10;         // granularity of pipelining
+    int64_t chunk_bytes = 128 << 10;         // granularity of pipelining
     Algorithm algorithm = Algorithm::kAuto;  // LOCKSTEP_ALGORITHM: what kAuto calls get where it fits
   };
   // ResourceExhausted when the staging memory cannot be had.
