@@ -17,7 +17,8 @@ if [[ -n $leaked ]]; then
   head -n 20 <<<"$leaked"
   exit 1
 fi
-objdump -p "$library" | grep -qE 'SONAME +liblockstep\.so\.[0-9]+\.[0-9]+$' || {
+header=$(objdump -p "$library")
+grep -qE 'SONAME +liblockstep\.so\.[0-9]+\.[0-9]+$' <<<"$header" || {
   echo "the library has no versioned soname"
   exit 1
 }

@@ -23,8 +23,9 @@ for block in "$blocks"/*.cc; do
   g++ -std=c++20 -Wall -Wextra -Werror -Iinclude -fsyntax-only "$block" || fail "$(basename "$block") does not compile"
 done
 
+first_screen=$(head -n 30 README.md)
 for command in scripts/quickstart scripts/test; do
-  head -n 30 README.md | grep -q "$command" || fail "the first screen does not name $command"
+  grep -q "$command" <<<"$first_screen" || fail "the first screen does not name $command"
   [[ -x $command ]] || fail "$command cannot be run"
 done
 for page in README.md docs/*.md; do
