@@ -31,17 +31,17 @@ double CostModel::Ring(double bytes, double world, double steps_per_rank) {
 }
 
 double CostModel::RecursiveDoubling(double bytes, double world) {
-  return FloorLog2(world) * (kAlpha + bytes * (kBeta * kContention + kGamma)) + FoldIn(bytes, world);
+  return FloorLog2(world) * (kAlpha + bytes * (kBeta * Contention(world) + kGamma)) + FoldIn(bytes, world);
 }
 
 double CostModel::HalvingDoubling(double bytes, double world) {
   const double share = 1 - std::exp2(-FloorLog2(world));
-  return 2 * FloorLog2(world) * kAlpha + bytes * share * (2 * kBeta * kContention + kGamma) +
+  return 2 * FloorLog2(world) * kAlpha + bytes * share * (2 * kBeta * Contention(world) + kGamma) +
          FoldIn(bytes, world);
 }
 
 double CostModel::DoublingAllGather(double bytes, double world) {
-  return CeilLog2(world) * kAlpha + bytes * (world - 1) / world * kBeta * kContention;
+  return CeilLog2(world) * kAlpha + bytes * (world - 1) / world * kBeta * Contention(world);
 }
 
 double CostModel::BinomialTree(double bytes, double world) {
@@ -60,7 +60,7 @@ double CostModel::DirectBlocks(double bytes, double world) {
 
 double CostModel::TreeBlocks(double bytes, double world) {
   // Bytes are copied on the way, too.
-  return CeilLog2(world) * kAlpha + bytes * (world - 1) / world * (kBeta * kContention + kGamma);
+  return CeilLog2(world) * kAlpha + bytes * (world - 1) / world * (kBeta * Contention(world) + kGamma);
 }
 
 double CostModel::StrictScatter(double bytes, double world) {
@@ -68,7 +68,7 @@ double CostModel::StrictScatter(double bytes, double world) {
 }
 
 double CostModel::GatheredReduce(double bytes, double world) {
-  return CeilLog2(world) * kAlpha + bytes * (world - 1) * (kBeta * kContention + kGamma);
+  return CeilLog2(world) * kAlpha + bytes * (world - 1) * (kBeta * Contention(world) + kGamma);
 }
 
 int64_t ChainChunkBytes(int64_t bytes, int world, int64_t largest) {

@@ -6,16 +6,17 @@
 
 namespace lockstep::collectives {
 
-// What the algorithms cost by their formulas (docs/algorithms.md), in microseconds, for a message, a byte on
-// the wire and a byte of arithmetic over TCP between hosts. Only ratios matter: where two algorithms cost the
-// same. Each formula is continuous in bytes and grows by at most its slope with the world size, and so does
-// the least of several: no choice makes the cost jump.
+// What the algorithms cost by their formulas (docs/algorithms.md), in microseconds, for a message (the
+// wake-up of its receiver included), a byte on the wire and a byte of arithmetic over TCP. Only ratios
+// matter: where two algorithms cost the same. Each formula is continuous in bytes and grows by at most its
+// slope with the world size, and so does the least of several: no choice makes the cost jump.
 struct CostModel {
-  static constexpr double kAlpha = 15;
+  static constexpr double kAlpha = 25;
   static constexpr double kBeta = 1.0 / 3000;
   static constexpr double kGamma = 1.0 / 6000;
-  // What messages between all pairs of ranks at once lose, compared with a ring's between neighbours.
-  static constexpr double kContention = 1.25;
+  // What distant pairs of ranks that all exchange at once lose, compared with neighbours: nothing for two
+  // ranks, up to half of the bandwidth for many.
+  static double Contention(double world) { return 2 - 2 / world; }
 
   // `bytes`: of the whole vector, `world`: ranks, more than one.
   static double Ring(double bytes, double world, double steps_per_rank);
