@@ -197,6 +197,9 @@ std::vector<std::string> UnknownVariables() {
 void WarnOfUnknownVariables() {
   static const bool warned = [] {
     for (const std::string& warning : UnknownVariables()) log::Write(log::Level::kWarning, warning);
+    // The one variable whose readers have no status to return.
+    const absl::Status level = Check(Find("LOCKSTEP_LOG_LEVEL"));
+    if (!level.ok()) log::Write(log::Level::kWarning, std::string(level.message()));
     return true;
   }();
   (void)warned;

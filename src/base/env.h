@@ -41,7 +41,8 @@ absl::StatusOr<int64_t> ParseBytes(const std::string& text);
 // The name in `known` nearest to `name` by edit distance, if it is near enough to be a slip of the finger.
 std::optional<std::string> Nearest(const std::string& name, const std::vector<std::string>& known);
 
-// Warns, once a process, of each LOCKSTEP_* variable in the environment that is not in the table.
+// Warns, once a process, of each LOCKSTEP_* variable in the environment that is not in the table, and of a
+// LOCKSTEP_LOG_LEVEL that is not understood.
 void WarnOfUnknownVariables();
 // The warnings that it would print, each with the nearest known name.
 std::vector<std::string> UnknownVariables();
