@@ -146,10 +146,14 @@ TEST(RunTest, LetsTheOthersEndByThemselves) {
 }
 
 TEST(RunTest, KillsARankThatIgnoresItsTermination) {
-  Program run(Shell(2, "if [ $RANK = 0 ]; then exit 5; fi; trap '' TERM; while :; do sleep 0.1; done",
-                    {"--grace", "0.1"}));
+  const std::string ready = testing::TempDir() + absl::StrCat("lockstep-deaf-", getpid());
+  const std::string script =
+      "if [ $RANK = 0 ]; then while [ ! -e $READY ]; do sleep 0.02; done; exit 5; fi;"
+      "trap '' TERM; touch $READY; while :; do sleep 0.1; done";
+  Program run(Shell(2, script, {"--grace", "0.1", "--env", "READY=" + ready}));
   EXPECT_EQ(run.Wait(), 5);
   EXPECT_THAT(run.err(), HasSubstr("then rank 1 was killed by signal 9"));
+  unlink(ready.c_str());
 }
 
 TEST(RunTest, PassesSignalsOn) {
