@@ -67,8 +67,9 @@ void Membership::ChooseNeighbours(Time now) {
     }
   for (int rank : wanted) {
     Peer& peer = peers_[rank];
-    if (std::exchange(peer.wanted, true) || peer.linked || peer.dialling) continue;
-    peer.heard = now;
+    if (std::exchange(peer.wanted, true) || peer.linked) continue;
+    peer.heard = now;  // its silence begins now
+    if (peer.dialling) continue;
     if (options_.rank > rank)
       Dial(rank, peer, now);
     else

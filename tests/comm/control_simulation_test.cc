@@ -18,6 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using Time = ControlWorld::Time;
 
@@ -264,6 +265,66 @@ TEST(ControlSimulationTest, RanksThatDisagreeHearTheSameVerdictAndOthersNone) {
       EXPECT_EQ(first[0].second.code(), absl::StatusCode::kFailedPrecondition);
       for (int64_t count : counts)
         EXPECT_THAT(std::string(first[0].second.message()), HasSubstr(Call(count).ToString()));
+    }
+}
+
+TEST(ControlSimulationTest, AVerdictDoesNotWaitForARankThatNeverCalls) {
+  for (int size : {3, 4, 7, 9})
+    for (uint64_t seed = 0; seed < kSeeds / 4 && !HasFailure(); ++seed) {
+      SCOPED_TRACE(absl::StrCat("world ", size, " seed ", seed));
+      ControlWorld world(World(size, seed));
+      ASSERT_TRUE(world.Run(seconds(1), [&] { return world.AllLinked(); }));
+      const int absent = static_cast<int>(world.Random(static_cast<uint64_t>(size)));
+      const int odd = (absent + 1) % size, asks = (absent + 2) % size;
+      for (int rank = 0; rank < size; ++rank)
+        if (rank != absent) world.heard(rank).calls[3] = Call(rank == odd ? 9 : 10);
+      world.Compare(asks, 3);
+      EXPECT_THAT(world.machine(asks).Absent(ControlWorld::kCommunicator, 3), Contains(absent));
+      world.Run(seconds(1));
+      for (int rank = 0; rank < size; ++rank) {
+        ASSERT_EQ(world.heard(rank).poison.size(), 1u) << "rank " << rank;
+        const std::string verdict(world.heard(rank).poison[0].second.message());
+        EXPECT_EQ(verdict, world.heard(0).poison[0].second.message());
+        EXPECT_THAT(verdict, HasSubstr(absl::StrCat("rank ", odd, " called ", Call(9).ToString())));
+      }
+    }
+}
+
+TEST(ControlSimulationTest, LinksBreakRanksDieAndAStormOfMessagesIsSlow) {
+  for (int size : {3, 5, 8, 9})
+    for (uint64_t seed = 0; seed < kSeeds / 4 && !HasFailure(); ++seed) {
+      SCOPED_TRACE(absl::StrCat("world ", size, " seed ", seed));
+      ControlWorld::Options options = World(size, seed);
+      options.longest_delay = milliseconds(20);
+      ControlWorld world(options);
+      ASSERT_TRUE(world.Run(seconds(2), [&] { return world.AllLinked(); }));
+      for (int i = 0; i < 10; ++i) {
+        const std::set<int> pair = Distinct(world, size, 2);
+        world.After(milliseconds(world.Random(300)),
+                    [&world, pair] { world.BreakLink(*pair.begin(), *pair.rbegin()); });
+      }
+      const std::set<int> dying = Distinct(world, size, world.Random(static_cast<uint64_t>(size) - 1));
+      for (int rank : dying)
+        world.After(milliseconds(world.Random(400)), [&world, rank] { world.Kill(rank); });
+      for (int rank = 0; rank < size; ++rank) {
+        const int suspect = static_cast<int>(world.Random(static_cast<uint64_t>(size)));
+        world.After(milliseconds(world.Random(400)), [&world, rank, suspect] {
+          if (!world.alive(rank)) return;
+          world.BeginAgreement(rank);
+          world.Suspect(rank, suspect);
+        });
+      }
+      world.Run(seconds(3));
+      std::map<int, LostRank::Kind> lost;
+      for (int rank : dying) lost[rank] = LostRank::Kind::kDied;
+      ExpectLost(world, lost);
+      EXPECT_EQ(Undecided(world), 0u);
+      const std::vector<int> living = world.Living();
+      for (int rank : living) {
+        const std::vector<int> decision = **world.machine(rank).Agreed(ControlWorld::kCommunicator, 0);
+        EXPECT_EQ(decision, **world.machine(living[0]).Agreed(ControlWorld::kCommunicator, 0));
+        EXPECT_TRUE(std::includes(decision.begin(), decision.end(), living.begin(), living.end()));
+      }
     }
 }
 
