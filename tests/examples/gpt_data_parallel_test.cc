@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <omp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
@@ -69,7 +70,7 @@ class DataParallelTest : public testing::Test {
     options.warmup = 10;
     options.log_every = 1;
     options.eval_every = 0;
-    options.csv = testing::TempDir() + "data_parallel.csv";
+    options.csv = Path("data_parallel.csv");
     const BoundSocket store = BindLoopback();
     Outcome outcome;
     std::vector<std::thread> ranks;
@@ -117,7 +118,12 @@ class DataParallelTest : public testing::Test {
     return losses;
   }
 
-  const std::string text_path_ = testing::TempDir() + "data_parallel.txt";
+  // Cases run beside each other as processes.
+  static std::string Path(const std::string& name) {
+    return testing::TempDir() + std::to_string(getpid()) + "_" + name;
+  }
+
+  const std::string text_path_ = Path("data_parallel.txt");
 };
 
 TEST_F(DataParallelTest, OneRankAndTwoLearnAlike) {

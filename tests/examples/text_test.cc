@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string WriteFile(const std::string& name, int64_t bytes) {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = testing::TempDir() + std::to_string(getpid()) + "_" + name;
   std::ofstream file(path, std::ios::binary);
   for (int64_t i = 0; i < bytes; ++i) file.put(static_cast<char>(i * 7 % 251));
   return path;

@@ -25,6 +25,13 @@
 namespace lockstep {
 namespace {
 
+// Sanitizers keep freed memory for a while: what is resident says nothing then.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
 // Listening TCP ports of this process, from the kernel's tables.
 std::vector<uint16_t> ListeningPorts() {
   std::set<std::string> inodes;
@@ -158,7 +165,7 @@ TEST(StrangersTest, TenThousandConnectionsChangeNothingForTheJob) {
   attacker.join();
   std::printf("%d rounds; resident memory %.1f MiB before, %.1f MiB after\n", rounds.load() / 2,
               static_cast<double>(before) / (1 << 20), static_cast<double>(after) / (1 << 20));
-  EXPECT_LT(after - before, 16 << 20);
+  if (!kSanitized) EXPECT_LT(after - before, 16 << 20);
 }
 
 }  // namespace
