@@ -165,7 +165,9 @@ TEST(StrangersTest, TenThousandConnectionsChangeNothingForTheJob) {
   attacker.join();
   std::printf("%d rounds; resident memory %.1f MiB before, %.1f MiB after\n", rounds.load() / 2,
               static_cast<double>(before) / (1 << 20), static_cast<double>(after) / (1 << 20));
-  if (!kSanitized) EXPECT_LT(after - before, 16 << 20);
+  if (!kSanitized) {
+    EXPECT_LT(after - before, 16 << 20);
+  }
 }
 
 }  // namespace
