@@ -85,6 +85,8 @@ class LOCKSTEP_EXPORT Communicator {
   int world_size() const;
   int local_rank() const;
   const std::string& name() const;
+  // What carries the data: "tcp".
+  const std::string& backend() const;
 
   // buffer = reduction over ranks of buffer. Any count.
   Work AllReduce(TensorView buffer, ReduceOp op = ReduceOp::kSum, const CallOptions& options = {});

@@ -9,13 +9,15 @@
 namespace lockstep::inline v0 {
 
 // The codes that the library uses, and what they mean here:
+//
 //   Unavailable         a rank was lost, or left while others waited for it: LostRanks() names them
 //   DeadlineExceeded    the call's deadline passed
-//   FailedPrecondition  the ranks disagree about a call (the message names both sides), or calls came in a
-//   wrong order Aborted             Communicator::Abort was called, here or on another rank InvalidArgument
-//   the arguments of this rank are wrong by themselves ResourceExhausted   memory, descriptors or ports ran
-//   out DataLoss            an authenticated frame arrived damaged Unimplemented       not built in, or not
-//   there in this version
+//   FailedPrecondition  ranks disagree about a call (the message names both sides), or calls out of order
+//   Aborted             Communicator::Abort was called, here or on another rank
+//   InvalidArgument     the arguments of this rank are wrong by themselves
+//   ResourceExhausted   memory, descriptors or ports ran out
+//   DataLoss            an authenticated frame arrived damaged
+//   Unimplemented       not built in, or not there in this version
 
 // The ranks (of the communicator that reported it) that an Unavailable status names; empty for other
 // statuses.

@@ -128,7 +128,7 @@ absl::Status RunAsRank(BenchOptions options) {
     std::printf("%s\n", nlohmann::json{{"op", options.plan.op},
                                        {"dtype", options.dtype},
                                        {"ranks", comm->world_size()},
-                                       {"backend", "tcp"},
+                                       {"backend", comm->backend()},
                                        {"rows", rows}}
                             .dump(2)
                             .c_str());

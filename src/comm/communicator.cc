@@ -79,6 +79,7 @@ int Communicator::rank() const { return impl_->rank(); }
 int Communicator::world_size() const { return impl_->world_size(); }
 int Communicator::local_rank() const { return impl_->job->settings.launch.local_rank; }
 const std::string& Communicator::name() const { return impl_->engine->options().name; }
+const std::string& Communicator::backend() const { return impl_->job->backend; }
 
 Work Communicator::AllReduce(TensorView buffer, ReduceOp op, const CallOptions& options) {
   return AllReduce(buffer, buffer, op, options);

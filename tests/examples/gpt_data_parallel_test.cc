@@ -4,13 +4,13 @@
 #include <netinet/in.h>
 #include <omp.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "examples/gpt/data_parallel.h"
@@ -73,18 +73,29 @@ class DataParallelTest : public testing::Test {
     options.csv = Path("data_parallel.csv");
     const BoundSocket store = BindLoopback();
     Outcome outcome;
-    std::vector<std::thread> ranks;
+    // Processes, as ranks are: nothing but the communicator joins them.
+    std::vector<pid_t> ranks;
     for (int rank = 0; rank < world_size; ++rank) {
-      ranks.emplace_back([&, rank] { RunRank(options, rank, world_size, store, outcome); });
+      const pid_t pid = fork();
+      if (pid == 0) {
+        RunRank(options, rank, world_size, store);
+        _exit(HasFailure() ? 1 : 0);
+      }
+      ranks.push_back(pid);
     }
-    for (std::thread& thread : ranks) thread.join();
+    close(store.descriptor);
+    for (pid_t pid : ranks) {
+      int status = 0;
+      EXPECT_EQ(waitpid(pid, &status, 0), pid);
+      EXPECT_EQ(status, 0) << "a rank failed";
+    }
+    outcome.parameters = Parameters();
     outcome.losses = Losses(options.csv);
     return outcome;
   }
 
  private:
-  static void RunRank(const Options& options, int rank, int world_size, const BoundSocket& store,
-                      Outcome& outcome) {
+  static void RunRank(const Options& options, int rank, int world_size, const BoundSocket& store) {
     omp_set_num_threads(1);
     const absl::StatusOr<Text> text = Text::Load(options.data, options.context);
     ASSERT_TRUE(text.ok()) << text.status();
@@ -102,7 +113,10 @@ class DataParallelTest : public testing::Test {
     const absl::Status status = trainer.Run();
     ASSERT_TRUE(status.ok()) << status;
     const auto values = trainer.parameters().values();
-    if (rank == 0) outcome.parameters.assign(values.begin(), values.end());
+    if (rank != 0) return;
+    std::ofstream file(ParametersPath(), std::ios::binary);
+    file.write(reinterpret_cast<const char*>(values.data()),
+               static_cast<std::streamsize>(values.size() * sizeof(float)));
   }
 
   static std::vector<double> Losses(const std::string& csv) {
@@ -118,9 +132,21 @@ class DataParallelTest : public testing::Test {
     return losses;
   }
 
-  // Cases run beside each other as processes.
+  // Of the test's own process: cases run beside each other.
   static std::string Path(const std::string& name) {
-    return testing::TempDir() + std::to_string(getpid()) + "_" + name;
+    static const std::string prefix = testing::TempDir() + std::to_string(getpid()) + "_";
+    return prefix + name;
+  }
+
+  static std::string ParametersPath() { return Path("data_parallel.parameters"); }
+
+  static std::vector<float> Parameters() {
+    std::ifstream file(ParametersPath(), std::ios::binary | std::ios::ate);
+    std::vector<float> values(static_cast<size_t>(file.tellg()) / sizeof(float));
+    file.seekg(0);
+    file.read(reinterpret_cast<char*>(values.data()),
+              static_cast<std::streamsize>(values.size() * sizeof(float)));
+    return values;
   }
 
   const std::string text_path_ = Path("data_parallel.txt");
