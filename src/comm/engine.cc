@@ -218,9 +218,10 @@ bool Engine::Step(Clock::time_point now) {
     AdvancePointToPoint(now);
     AdvanceCollectives(now);
   }
-  if (moved) {
-    last_progress_ = now;
-  } else {
+  if (moved) last_progress_ = now;
+  // Not only when nothing moves: one call may stand still beside others that flow.
+  if (!moved || now - last_check_ >= kTimerTick) {
+    last_check_ = now;
     CheckTimers(now);
   }
   return moved;

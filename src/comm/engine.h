@@ -172,6 +172,7 @@ class Engine : public ControlListener, public std::enable_shared_from_this<Engin
       ABSL_GUARDED_BY(mu_);  // point-to-point sequence by peer
   std::vector<pollfd> waits_ ABSL_GUARDED_BY(mu_);
   Clock::time_point last_progress_ ABSL_GUARDED_BY(mu_);
+  Clock::time_point last_check_ ABSL_GUARDED_BY(mu_);  // of deadlines and stalls
   Clock::time_point next_compare_ ABSL_GUARDED_BY(mu_);
   absl::Status poison_ ABSL_GUARDED_BY(mu_);
   std::optional<PendingFailure> failure_ ABSL_GUARDED_BY(mu_);

@@ -115,8 +115,10 @@ void Engine::CheckTimers(Clock::time_point now) {
   }
   CheckLeavers(now);
   if (!poison_.ok()) return;
-  if (head_ != nullptr && head_->collective != nullptr && control_ != nullptr &&
-      now - last_progress_ >= kStall && now >= next_compare_) {
+  // A collective that takes long is compared, too: what moves may be something else.
+  const bool stalled = head_ != nullptr && head_->collective != nullptr &&
+                       (now - last_progress_ >= kStall || now - head_->timing.started >= kCompareAgain);
+  if (stalled && control_ != nullptr && now >= next_compare_) {
     next_compare_ = now + kCompareAgain;
     control_->Compare(options_.communicator, head_->sequence);
   }

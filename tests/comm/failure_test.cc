@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -107,8 +109,7 @@ TEST(FailureTest, RanksThatDisagreeAllLearnBothSides) {
 TEST(FailureTest, NamesTheRankThatNeverCame) {
   RunRanks(3, [&](Communicator& comm) {
     if (comm.rank() == 1) {
-      while (comm.status().ok()) {
-      }
+      while (comm.status().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       return;
     }
     std::vector<float> values(10);
@@ -117,6 +118,27 @@ TEST(FailureTest, NamesTheRankThatNeverCame) {
     const absl::Status status = comm.AllReduce(values, ReduceOp::kSum, options).Wait();
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
     EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1")) << status;
+  });
+}
+
+TEST(FailureTest, ADeadlineHoldsWhileOtherCallsFlow) {
+  RunRanks(3, [&](Communicator& comm) {
+    std::vector<float> sum(10), mine(1000), theirs(1000);
+    Work stuck;
+    if (comm.rank() != 2) {
+      CallOptions options;
+      options.timeout = std::chrono::seconds(1);
+      stuck = comm.AllReduce(sum, ReduceOp::kSum, options);
+    }
+    absl::Status status = comm.status();
+    while (status.ok() && comm.rank() != 2) {
+      Work send = comm.Send(mine, 1 - comm.rank());
+      status = comm.Recv(theirs, 1 - comm.rank()).Wait();
+      if (status.ok()) status = send.Wait();
+    }
+    while (comm.rank() == 2 && comm.status().ok()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    status = comm.status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
   });
 }
 
